@@ -21,6 +21,7 @@
 #                  sample of each file (MUTANTS=25; all), FILES="db/cells.c ..."
 #   make coverage  which branches of what judges no unit test takes; none may be left
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
+#   make check-ptx nvcc's PTX of every variant that needs no library, executed on a CPU: 40 minutes
 #   make detection every control twenty times, every other variant in 200 processes, and the
 #                  digests of sizes that take long
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)

@@ -33,8 +33,8 @@ static json_t *executed_json(const struct executed *e, int version)
                      e->version, "outcome", executed_outcome(e, version));
 }
 
-/* What the worker printed, and for each CUDA variant whether it was verified on a GPU, and whether
- * its PTX was executed on a CPU.  Caller frees. */
+/* What the worker printed, and for each CUDA variant whether it was verified on a GPU,
+ * and whether its PTX was executed on a CPU.  Caller frees. */
 static char *catalogue_json(const struct catalogue_workload *w,
                             const struct verified_set *set)
 {

@@ -1,6 +1,7 @@
-/* What nvcc's PTX showed of each CUDA variant when a CPU executed it: what `make check-ptx` left
- * in tests/ptx/results.json, which is built in.  More than the simulator, which compiles the
- * sources with another compiler, and less than a GPU: nothing there is verified on one. */
+/* What nvcc's PTX showed of each CUDA variant when a CPU executed it: what `make
+ * check-ptx` left in tests/ptx/results.json, which is built in.  More than the simulator,
+ * which compiles the sources with another compiler, and less than a GPU: nothing there is
+ * verified on one. */
 #ifndef DAEMON_EVIDENCE_EXECUTED_H
 #define DAEMON_EVIDENCE_EXECUTED_H
 
@@ -26,8 +27,8 @@ struct executed_set *executed_set_load(void);
 struct executed_set *executed_set_new(void);
 void executed_set_free(struct executed_set *set); /* NULL is fine */
 
-/* Takes TEXT into an empty set; NAME is for messages.  ERR_INVALID says what is wrong with it: the
- * set stays empty. */
+/* Takes TEXT into an empty set; NAME is for messages.  ERR_INVALID says what is wrong
+ * with it: the set stays empty. */
 enum err_code executed_set_read(struct executed_set *set, const char *name,
                                 const char *text, size_t length, struct err *err);
 

@@ -10,7 +10,7 @@
 struct verified_set {
     json_t *reports; /* array of report objects: every text points in there */
     struct executed_set *executed;
-    struct err err;  /* of loading */
+    struct err err; /* of loading */
 };
 
 static const char *const outcomes[] = { "passed",      "failed",  "inconclusive",

@@ -40,8 +40,8 @@ enum err_code verified_set_load(const json_t *files, struct verified_set **ret_s
 bool verified_find(const struct verified_set *set, const char *workload,
                    const char *variant, struct verified *ret_verified);
 
-/* What nvcc's PTX showed on a CPU, which verifies nothing on a GPU: what is built in.  Owned by
- * SET. */
+/* What nvcc's PTX showed on a CPU, which verifies nothing on a GPU: what is built in.
+ * Owned by SET. */
 const struct executed_set *verified_executed(const struct verified_set *set);
 
 /* What that is worth for VERSION of the workload: its outcome, or "outdated" where

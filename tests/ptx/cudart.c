@@ -80,7 +80,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int d
 {
     (void)device;
     memset(ret_properties, 0, sizeof *ret_properties);
-    snprintf(ret_properties->name, sizeof ret_properties->name, "nvcc's PTX on a CPU, no GPU");
+    snprintf(ret_properties->name, sizeof ret_properties->name,
+             "nvcc's PTX on a CPU, no GPU");
     ret_properties->totalGlobalMem = (size_t)8 << 30;
     ret_properties->multiProcessorCount = 2;
     return cudaSuccess;
@@ -115,8 +116,8 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                            cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
+                            enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)stream;
     return cudaMemcpy(to, from, bytes, kind);
@@ -160,7 +161,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return cudaSuccess;
 }
 
-cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start, cudaEvent_t stop)
+cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
+                                 cudaEvent_t stop)
 {
     const struct timespec *from = (const struct timespec *)start;
     const struct timespec *to = (const struct timespec *)stop;

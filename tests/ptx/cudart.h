@@ -1,6 +1,6 @@
-/* The rest of CUDA's run-time library, as far as reprod calls it, for one device that is none:
- * everything has happened when a call returns, and device memory is memory of the process, filled
- * with 0xCD when it is allocated. */
+/* The rest of CUDA's run-time library, as far as reprod calls it, for one device that is
+ * none: everything has happened when a call returns, and device memory is memory of the
+ * process, filled with 0xCD when it is allocated. */
 #ifndef TESTS_PTX_CUDART_H
 #define TESTS_PTX_CUDART_H
 

@@ -1,5 +1,6 @@
-/* Registration and launches, as nvcc's host code calls them: crt/host_runtime.h and the functions
- * that it declares.  Whoever registers a fat binary says no name: it is known by its bytes. */
+/* Registration and launches, as nvcc's host code calls them: crt/host_runtime.h and the
+ * functions that it declares.  Whoever registers a fat binary says no name: it is known
+ * by its bytes. */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ static struct {
     } configuration;
 } launching;
 
-/* For machine_code.py: what has been launched, appended to the file of REPROD_PTX_LAUNCHES. */
+/* For machine_code.py: what has been launched, appended to the file of
+ * REPROD_PTX_LAUNCHES. */
 static void tell_launches(void)
 {
     const char *path = getenv("REPROD_PTX_LAUNCHES");
@@ -76,12 +78,13 @@ static const struct ptx_module *find_module(const void *data)
 void **__cudaRegisterFatBinary(void *fat);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *tid, void *bid, void *block, void *grid, int *wide);
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int limit, void *tid, void *bid,
+                            void *block, void *grid, int *wide);
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared,
                                      void *stream);
-cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared,
-                                       void *stream);
+cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block,
+                                       size_t *shared, void *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *ret_kernel, const void *host);
 cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, struct dim3 grid, struct dim3 block,
                                void **args, size_t shared, cudaStream_t stream);
@@ -106,8 +109,9 @@ void __cudaUnregisterFatBinary(void **handle)
     (void)handle;
 }
 
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *tid, void *bid, void *block, void *grid, int *wide)
+void __cudaRegisterFunction(void **handle, const char *host, char *device,
+                            const char *name, int limit, void *tid, void *bid,
+                            void *block, void *grid, int *wide)
 {
     const struct ptx_module *module = (const struct ptx_module *)handle;
     const struct ptx_kernel *kernel = module ? module->kernels : NULL;
@@ -122,7 +126,8 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device, const
     }
     if (launching.count == launching.room) {
         launching.room = 2 * launching.room + 64;
-        launching.known = realloc(launching.known, launching.room * sizeof *launching.known);
+        launching.known =
+            realloc(launching.known, launching.room * sizeof *launching.known);
     }
     launching.known[launching.count++] = (struct known){ host, kernel, 0 };
 }
@@ -137,8 +142,8 @@ unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t
     return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared,
-                                       void *stream)
+cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block,
+                                       size_t *shared, void *stream)
 {
     *grid = launching.configuration.grid;
     *block = launching.configuration.block;
@@ -194,7 +199,8 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, struct dim3 grid, struct dim
     const struct ptx_kernel *kernel = (const struct ptx_kernel *)handle;
 
     (void)stream;
-    if (!is_within(&grid, 0x7fffffff, 65535, 65535) || !is_within(&block, 1024, 1024, 64) ||
+    if (!is_within(&grid, 0x7fffffff, 65535, 65535) ||
+        !is_within(&block, 1024, 1024, 64) ||
         block.x * block.y * block.z > kernel->threads_max) {
         return cudart_failed(cudaErrorInvalidConfiguration);
     }

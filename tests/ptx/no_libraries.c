@@ -6,6 +6,7 @@
 
 const char *library_forbidden(void)
 {
-    return getenv("REPROD_PTX_LIBRARIES") ? NULL
-                                          : "nvcc's PTX is executed on a CPU, and no library";
+    return getenv("REPROD_PTX_LIBRARIES")
+               ? NULL
+               : "nvcc's PTX is executed on a CPU, and no library";
 }

@@ -8,15 +8,15 @@
 #include "tests/simulator/fiber.h"
 
 enum {
-    RESIDENT_MAX = 4,       /* blocks at one time */
-    STEP_ASIDE = 4,         /* a turn ends before one in so many atomics */
-    POISON = 0xdb,          /* what shared memory holds at first */
-    ORDER_MAX = 1 << 22     /* blocks of a larger grid are not permuted */
+    RESIDENT_MAX = 4,   /* blocks at one time */
+    STEP_ASIDE = 4,     /* a turn ends before one in so many atomics */
+    POISON = 0xdb,      /* what shared memory holds at first */
+    ORDER_MAX = 1 << 22 /* blocks of a larger grid are not permuted */
 };
 
 enum state { READY, AT_BARRIER, IN_WARP, RETURNED };
 
-struct worker { /* one thread of a resident block */
+struct worker {               /* one thread of a resident block */
     struct ptx_thread thread; /* the first: a thread is its worker */
     struct resident *resident;
     struct fiber *fiber; /* NULL until its first turn */
@@ -35,20 +35,22 @@ struct resident {
 static struct {
     const struct ptx_launch *launch;
     struct resident *residents; /* RESIDENT_MAX of them */
-    struct worker *current;     /* whose turn it is; NULL where threads run straight through */
+    struct worker
+        *current; /* whose turn it is; NULL where threads run straight through */
     struct worker *order[RESIDENT_MAX * PTX_THREADS_MAX];
     bool permuted;
     uint64_t random;
 } schedule;
 
-void ptx_fault(const struct ptx_thread *thread, const char *where, const char *format, ...)
+void ptx_fault(const struct ptx_thread *thread, const char *where, const char *format,
+               ...)
 {
     const uint32_t *block = thread->block->ctaid, *tid = thread->tid;
     va_list arguments;
 
     fprintf(stderr, "ptx: kernel %s, block (%u,%u,%u), thread (%u,%u,%u), %s: ",
-            schedule.launch->kernel->name, block[0], block[1], block[2], tid[0], tid[1], tid[2],
-            where);
+            schedule.launch->kernel->name, block[0], block[1], block[2], tid[0], tid[1],
+            tid[2], where);
     va_start(arguments, format);
     vfprintf(stderr, format, arguments);
     va_end(arguments);
@@ -83,7 +85,8 @@ static struct worker *worker_of(struct ptx_thread *thread)
     return (struct worker *)thread;
 }
 
-/* -- Turns ------------------------------------------------------------------------------------ */
+/* -- Turns
+ * ------------------------------------------------------------------------------------ */
 
 void ptx_turn(struct ptx_thread *thread, bool spins)
 {
@@ -121,13 +124,14 @@ static void release_barrier(struct resident *resident, const char *where)
 
 static void check_barrier(struct resident *resident, struct worker *last)
 {
-    if (resident->waiting == 0 || resident->waiting + resident->returned < resident->count) {
+    if (resident->waiting == 0 ||
+        resident->waiting + resident->returned < resident->count) {
         return;
     }
     if (resident->returned) {
         ptx_fault(&last->thread, last->operation ? last->operation : "its end",
-                  "divergent barrier: %u threads wait, %u have returned", resident->waiting,
-                  resident->returned);
+                  "divergent barrier: %u threads wait, %u have returned",
+                  resident->waiting, resident->returned);
     }
     release_barrier(resident, last->operation);
 }
@@ -155,7 +159,8 @@ void ptx_barrier(struct ptx_thread *thread, const char *where)
     wait_as(worker, AT_BARRIER);
 }
 
-/* -- Warps ------------------------------------------------------------------------------------ */
+/* -- Warps
+ * ------------------------------------------------------------------------------------ */
 
 static bool lanes_are_there(struct worker *worker, const char *where)
 {
@@ -169,13 +174,15 @@ static bool lanes_are_there(struct worker *worker, const char *where)
             continue;
         }
         if (first + i >= resident->count || lane->state == RETURNED) {
-            ptx_fault(&worker->thread, where, "%s: mask %08x names lane %u, which is not there",
+            ptx_fault(&worker->thread, where,
+                      "%s: mask %08x names lane %u, which is not there",
                       worker->operation, worker->mask, i);
         }
         if (lane->state != IN_WARP) {
             return false;
         }
-        if (lane->mask != worker->mask || strcmp(lane->operation, worker->operation) != 0) {
+        if (lane->mask != worker->mask ||
+            strcmp(lane->operation, worker->operation) != 0) {
             ptx_fault(&worker->thread, where, "%s with mask %08x meets %s with mask %08x",
                       worker->operation, worker->mask, lane->operation, lane->mask);
         }
@@ -211,7 +218,8 @@ const uint32_t *ptx_warp(struct ptx_thread *thread, const char *what, uint32_t m
     struct worker *worker = worker_of(thread);
 
     if (!(mask >> thread->lane & 1)) {
-        ptx_fault(thread, where, "%s: mask %08x lacks the lane that names it", what, mask);
+        ptx_fault(thread, where, "%s: mask %08x lacks the lane that names it", what,
+                  mask);
     }
     worker->operation = what;
     worker->mask = mask;
@@ -225,13 +233,14 @@ const uint32_t *ptx_warp(struct ptx_thread *thread, const char *what, uint32_t m
     return worker->values;
 }
 
-/* PTX ISA, shfl.sync: the last operand holds a bound in its lowest bits and, from bit 8, which
- * bits of the lane name a segment of the warp. */
+/* PTX ISA, shfl.sync: the last operand holds a bound in its lowest bits and, from bit 8,
+ * which bits of the lane name a segment of the warp. */
 uint32_t ptx_shuffle(struct ptx_thread *thread, enum ptx_shuffle mode, uint32_t value,
                      uint32_t lane, uint32_t bounds, uint32_t mask, bool *ret_inside,
                      const char *where)
 {
-    static const char *const names[] = { "shfl.up", "shfl.down", "shfl.bfly", "shfl.idx" };
+    static const char *const names[] = { "shfl.up", "shfl.down", "shfl.bfly",
+                                         "shfl.idx" };
     const uint32_t *values = ptx_warp(thread, names[mode], mask, value, where);
     int own = (int)thread->lane, by = (int)(lane & 31);
     int segment = (int)(bounds >> 8 & 31), clamp = (int)(bounds & 31);
@@ -244,13 +253,14 @@ uint32_t ptx_shuffle(struct ptx_thread *thread, enum ptx_shuffle mode, uint32_t 
     *ret_inside = mode == PTX_UP ? from >= most : from <= most;
     from = *ret_inside ? from : own;
     if (!(mask >> from & 1)) {
-        ptx_fault(thread, where, "%s reads lane %d, which mask %08x does not name", names[mode],
-                  from, mask);
+        ptx_fault(thread, where, "%s reads lane %d, which mask %08x does not name",
+                  names[mode], from, mask);
     }
     return values[from];
 }
 
-uint32_t ptx_vote_ballot(struct ptx_thread *thread, bool value, uint32_t mask, const char *where)
+uint32_t ptx_vote_ballot(struct ptx_thread *thread, bool value, uint32_t mask,
+                         const char *where)
 {
     const uint32_t *values = ptx_warp(thread, "vote", mask, value, where);
     uint32_t ballot = 0;
@@ -278,7 +288,8 @@ bool ptx_vote_uni(struct ptx_thread *thread, bool value, uint32_t mask, const ch
     return ballot == mask || ballot == 0;
 }
 
-/* -- Blocks ----------------------------------------------------------------------------------- */
+/* -- Blocks
+ * ----------------------------------------------------------------------------------- */
 
 static void begin_thread(struct resident *resident, uint32_t number)
 {
@@ -286,7 +297,8 @@ static void begin_thread(struct resident *resident, uint32_t number)
     const uint32_t *size = resident->block.ntid;
 
     worker->thread = (struct ptx_thread){
-        .tid = { number % size[0], number / size[0] % size[1], number / size[0] / size[1] },
+        .tid = { number % size[0], number / size[0] % size[1],
+                 number / size[0] / size[1] },
         .lane = number % PTX_LANES,
         .warp = number / PTX_LANES,
         .linear = number,
@@ -348,7 +360,8 @@ static void report_deadlock(size_t count)
 
         if (worker->state == IN_WARP) {
             ptx_fault(&worker->thread, worker->operation,
-                      "deadlock: waits for lanes of mask %08x that do not come", worker->mask);
+                      "deadlock: waits for lanes of mask %08x that do not come",
+                      worker->mask);
         }
     }
     ptx_fault(&schedule.order[0]->thread, "some barrier", "deadlock");

@@ -69,7 +69,10 @@ static void open_arena(void)
     shadow.initialised = asks_for(list, "initialised");
     shadow.races = asks_for(list, "races");
     if (!shadow.memory && !shadow.initialised && !shadow.races) {
-        fprintf(stderr, "ptx: REPROD_PTX_CHECK: '%s': must name memory, initialised, races or all\n", list);
+        fprintf(
+            stderr,
+            "ptx: REPROD_PTX_CHECK: '%s': must name memory, initialised, races or all\n",
+            list);
         exit(2);
     }
     shadow.state = reserve(ARENA_BYTES);
@@ -172,7 +175,8 @@ static void describe(const char *at, char *ret_text, size_t size)
         struct allocation *each = &shadow.allocations[i];
 
         if (each->start <= at) {
-            snprintf(ret_text, size, "%zu bytes after the start of an allocation of %zu bytes",
+            snprintf(ret_text, size,
+                     "%zu bytes after the start of an allocation of %zu bytes",
                      (size_t)(at - each->start), each->bytes);
         }
     }
@@ -190,8 +194,8 @@ void ptx_watch(struct ptx_thread *thread, uint64_t address, unsigned bytes,
     for (unsigned i = 0; shadow.memory && i < bytes; i++) {
         if (!state || state[i] == UNALLOCATED) {
             describe(at, text, sizeof text);
-            ptx_fault(thread, where, "%s of %u bytes out of bounds, %s", verbs[access], bytes,
-                      text);
+            ptx_fault(thread, where, "%s of %u bytes out of bounds, %s", verbs[access],
+                      bytes, text);
         }
     }
     if (!state) {
@@ -200,8 +204,8 @@ void ptx_watch(struct ptx_thread *thread, uint64_t address, unsigned bytes,
     for (unsigned i = 0; shadow.initialised && access != PTX_WRITE && i < bytes; i++) {
         if (state[i] != WRITTEN) {
             describe(at, text, sizeof text);
-            ptx_fault(thread, where, "%s of %u bytes that nobody wrote, %s", verbs[access],
-                      bytes, text);
+            ptx_fault(thread, where, "%s of %u bytes that nobody wrote, %s",
+                      verbs[access], bytes, text);
         }
     }
     if (access != PTX_READ) {
@@ -209,7 +213,8 @@ void ptx_watch(struct ptx_thread *thread, uint64_t address, unsigned bytes,
     }
 }
 
-/* -- Shared memory ---------------------------------------------------------------------------- */
+/* -- Shared memory
+ * ---------------------------------------------------------------------------- */
 
 struct shadow *shadow_shared_new(void)
 {
@@ -259,13 +264,14 @@ static bool reads_are_ordered(const struct byte *byte, const struct ptx_thread *
     return is_ordered(read, thread);
 }
 
-static void note_read(struct byte *byte, const struct ptx_thread *thread, struct touch now)
+static void note_read(struct byte *byte, const struct ptx_thread *thread,
+                      struct touch now)
 {
     const struct touch *before = &byte->read;
     bool same = before->thread != 0 && before->epoch == now.epoch;
 
-    byte->read_by_warps = same && (byte->read_by_warps ||
-                                   (before->thread - 1) / PTX_LANES != thread->warp);
+    byte->read_by_warps =
+        same && (byte->read_by_warps || (before->thread - 1) / PTX_LANES != thread->warp);
     byte->read_by_lanes = same && before->warp_epoch == now.warp_epoch &&
                           (byte->read_by_lanes || before->thread != now.thread);
     byte->read = now;
@@ -277,16 +283,18 @@ static void check_race(struct ptx_thread *thread, struct byte *byte, uint32_t of
     bool both = byte->atomic && access == PTX_ATOMIC;
 
     if (!both && !is_ordered(&byte->write, thread)) {
-        ptx_fault(thread, where,
-                  "race: %s of byte %u of shared memory, which thread %u wrote, and no barrier "
-                  "between them",
-                  verbs[access], offset, byte->write.thread - 1);
+        ptx_fault(
+            thread, where,
+            "race: %s of byte %u of shared memory, which thread %u wrote, and no barrier "
+            "between them",
+            verbs[access], offset, byte->write.thread - 1);
     }
     if (access != PTX_READ && !reads_are_ordered(byte, thread)) {
-        ptx_fault(thread, where,
-                  "race: %s of byte %u of shared memory, which thread %u read, and no barrier "
-                  "between them",
-                  verbs[access], offset, byte->read.thread - 1);
+        ptx_fault(
+            thread, where,
+            "race: %s of byte %u of shared memory, which thread %u read, and no barrier "
+            "between them",
+            verbs[access], offset, byte->read.thread - 1);
     }
 }
 

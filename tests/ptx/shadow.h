@@ -1,10 +1,10 @@
-/* What compute-sanitizer looks for, in shadow memory; on where REPROD_PTX_CHECK names it: "memory",
- * "initialised", "races", with commas between them, or "all".
+/* What compute-sanitizer looks for, in shadow memory; on where REPROD_PTX_CHECK names it:
+ * "memory", "initialised", "races", with commas between them, or "all".
  *
- *   memory       an access to what is not allocated: at the end of an allocation, after it, freed
- *   initialised  a read of what nobody wrote, neither the host nor a kernel
- *   races        two threads of a block access the same byte of shared memory, one of them to write
- *                it, and no barrier lies between the two; of a warp, no operation of the warp
+ *   memory       an access to what is not allocated: at the end of an allocation, after
+ * it, freed initialised  a read of what nobody wrote, neither the host nor a kernel races
+ * two threads of a block access the same byte of shared memory, one of them to write it,
+ * and no barrier lies between the two; of a warp, no operation of the warp
  *
  * Alignment, and the size of shared memory, are always checked (ptx.h). */
 #ifndef TESTS_PTX_SHADOW_H

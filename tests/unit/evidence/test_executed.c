@@ -12,10 +12,10 @@
 #include "daemon/evidence/verified.h"
 
 #define HEAD                                                                             \
-    "{\"v\":1,\"date\":\"2026-11-26T00:00:00.000Z\",\"toolkit\":\"release 13.0\","           \
+    "{\"v\":1,\"date\":\"2026-11-26T00:00:00.000Z\",\"toolkit\":\"release 13.0\","       \
     "\"target\":\"sm_75\",\"variants\":["
 #define VARIANT(workload, name, outcome, sizes)                                          \
-    "{\"workload\":\"" workload "\",\"variant\":\"" name                                  \
+    "{\"workload\":\"" workload "\",\"variant\":\"" name                                 \
     "\",\"version\":2,\"outcome\":\"" outcome "\",\"sizes\":" sizes "}"
 
 static enum err_code read_text(struct executed_set *set, const char *text,
@@ -33,10 +33,11 @@ static void test_what_was_executed(void **state)
     (void)state;
     assert_false(executed_find(set, "w", "ordered", &e));
     assert_int_equal(
-        read_text(set,
-                  HEAD VARIANT("w", "ordered", "passed", "[\"small\",\"medium\"]") ","
-                      VARIANT("w", "broken", "failed", "[\"small\"]") "]}",
-                  &err),
+        read_text(
+            set,
+            HEAD VARIANT("w", "ordered", "passed", "[\"small\",\"medium\"]") "," VARIANT(
+                "w", "broken", "failed", "[\"small\"]") "]}",
+            &err),
         ERR_OK);
     assert_true(executed_find(set, "w", "ordered", &e));
     assert_string_equal(e.date, "2026-11-26T00:00:00.000Z");
@@ -65,8 +66,9 @@ static void test_what_is_none_is_refused(void **state)
     assert_int_equal(read_text(set, "{", &err), ERR_INVALID);
     assert_non_null(strstr(err.message, "results.json: line 1"));
     assert_int_equal(read_text(set, "{\"v\":2}", &err), ERR_INVALID);
-    assert_int_equal(read_text(set, HEAD VARIANT("w", "ordered", "fine", "[]") "]}", &err),
-                     ERR_INVALID);
+    assert_int_equal(
+        read_text(set, HEAD VARIANT("w", "ordered", "fine", "[]") "]}", &err),
+        ERR_INVALID);
     assert_string_equal(err.message,
                         "results.json: /variants/0/outcome: must be passed or failed");
     assert_false(executed_find(set, "w", "ordered", &e));
@@ -87,7 +89,8 @@ static void test_what_is_built_in(void **state)
     assert_int_equal(
         executed_set_read(set, file->name, file->start, embed_size(file), &err), ERR_OK);
     assert_true(executed_find(set, "bias_add_bwd", "ordered", &e));
-    assert_true(executed_find(verified_executed(verified), "bias_add_bwd", "ordered", &e));
+    assert_true(
+        executed_find(verified_executed(verified), "bias_add_bwd", "ordered", &e));
     assert_string_equal(executed_outcome(&e, e.version), "passed");
     executed_set_free(set);
     verified_set_free(verified);
