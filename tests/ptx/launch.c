@@ -197,6 +197,12 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, struct dim3 grid, struct dim
                                void **args, size_t shared, cudaStream_t stream)
 {
     const struct ptx_kernel *kernel = (const struct ptx_kernel *)handle;
+    struct ptx_launch launch = {
+        .kernel = kernel,
+        .grid = { grid.x, grid.y, grid.z },
+        .block = { block.x, block.y, block.z },
+        .shared_bytes = kernel->shared_bytes + (uint32_t)shared,
+    };
 
     (void)stream;
     if (!is_within(&grid, 0x7fffffff, 65535, 65535) ||
@@ -207,13 +213,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, struct dim3 grid, struct dim
     if (kernel->shared_bytes + shared > PTX_SHARED_MAX) {
         return cudart_failed(cudaErrorInvalidValue);
     }
-    struct ptx_launch launch = {
-        .kernel = kernel,
-        .grid = { grid.x, grid.y, grid.z },
-        .block = { block.x, block.y, block.z },
-        .shared_bytes = kernel->shared_bytes + (uint32_t)shared,
-        .args = copy_parameters(kernel, args),
-    };
+    launch.args = copy_parameters(kernel, args);
     note_launch(kernel, block.x * block.y * block.z);
     schedule_run(&launch);
     for (int i = 0; i < kernel->params; i++) {

@@ -122,6 +122,7 @@ void *shadow_allocate(size_t bytes)
 void shadow_free(void *memory)
 {
     size_t index = 0;
+    size_t bytes;
 
     while (index < shadow.count && shadow.allocations[index].start != memory) {
         index++;
@@ -129,7 +130,7 @@ void shadow_free(void *memory)
     if (index == shadow.count) {
         return;
     }
-    size_t bytes = shadow.allocations[index].bytes;
+    bytes = shadow.allocations[index].bytes;
     madvise(memory, rounded(bytes), MADV_DONTNEED);
     if (shadow.state) {
         memset(shadow.state + ((char *)memory - shadow.arena), UNALLOCATED, bytes);

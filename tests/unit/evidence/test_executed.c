@@ -1,5 +1,5 @@
 /* What `make check-ptx` left, and what it is worth. */
-#include "daemon/evidence/executed.h"
+#include "daemon/evidence/verified.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "daemon/base/embed.h"
-#include "daemon/evidence/verified.h"
 
 #define HEAD                                                                             \
     "{\"v\":1,\"date\":\"2026-11-26T00:00:00.000Z\",\"toolkit\":\"release 13.0\","       \
