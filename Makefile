@@ -22,6 +22,7 @@
 #                  sample of each file (MUTANTS=25; all), FILES="db/cells.c ..."
 #   make coverage  which branches of what judges no unit test takes; none may be left
 #   make gpu-check everything that only a GPU can show; exit status 77 where there is none
+#   make check-ptx nvcc's PTX of every variant that needs no library, executed on a CPU: 40 minutes
 #   make detection every control twenty times, every other variant in 200 processes, and the
 #                  digests of sizes that take long
 #   make lint      formatting, layers, headers, clang-tidy, cppcheck (LINT=quick: no analyzer)
@@ -44,6 +45,7 @@
 #   tests/tests.mk               test programs, and how tests are run
 #   tests/coverage.mk            which branches the unit tests take
 #   tests/simulator/simulator.mk the CUDA code for the simulator
+#   tests/ptx/ptx.mk             the PTX that nvcc wrote of it, executed on a CPU
 #   tests/lint.mk                checks of the sources
 #   deploy/deploy.mk             run, install, bundle
 .DEFAULT_GOAL := all
@@ -111,7 +113,7 @@ DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db db/*) workloads/instrumen
 WORKER_BASE := daemon/base/nearest.c daemon/base/reference.c
 WORKER_SRC := $(call c_of,workloads workloads/*) $(WORKER_BASE)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
-                api/openapi.json tests/gpu/results/*.json))
+                api/openapi.json tests/gpu/results/*.json tests/ptx/results.json))
 DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
 WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))
 INSTRUMENTS := $(B)/libreprod-instruments.so
@@ -176,11 +178,12 @@ $(B)/%.flags: FORCE
 # The parts add theirs.
 LINKED_SRC = $(DAEMON_SRC) $(WORKER_SRC) $(EMBEDDED)
 
-include cuda/cuda.mk tests/tests.mk tests/coverage.mk tests/simulator/simulator.mk tests/lint.mk deploy/deploy.mk
+include cuda/cuda.mk tests/tests.mk tests/coverage.mk tests/simulator/simulator.mk tests/ptx/ptx.mk \
+        tests/lint.mk deploy/deploy.mk
 
 clean:
 	rm -rf build
 
 .PHONY: all clean FORCE
 # Headers that objects were made from, as the compilers wrote them.
--include $(shell find $(addprefix $(B)/,obj pic sim) -name '*.d' 2>/dev/null)
+-include $(shell find $(addprefix $(B)/,obj pic sim ptx) -name '*.d' 2>/dev/null)

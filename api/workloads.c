@@ -26,8 +26,15 @@ static json_t *verified_json(const struct verified *v, int version)
                      v->version, "outcome", verified_outcome(v, version));
 }
 
-/* What the worker printed, and for each CUDA variant whether it was verified.  Caller
- * frees. */
+static json_t *executed_json(const struct executed *e, int version)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:i, s:s}", "date", e->date, "toolkit",
+                     e->toolkit, "target", e->target, "sizes", e->sizes, "version",
+                     e->version, "outcome", executed_outcome(e, version));
+}
+
+/* What the worker printed, and for each CUDA variant whether it was verified on a GPU,
+ * and whether its PTX was executed on a CPU.  Caller frees. */
 static char *catalogue_json(const struct catalogue_workload *w,
                             const struct verified_set *set)
 {
@@ -36,11 +43,17 @@ static char *catalogue_json(const struct catalogue_workload *w,
 
     for (int i = 0; is_cuda(w) && i < w->variant_count; i++) {
         json_t *variant = json_array_get(json_object_get(copy, "variants"), (size_t)i);
+        const char *name = w->variants[i].name;
         struct verified v;
+        struct executed e;
 
         json_object_set_new(variant, "verified",
-                            verified_find(set, w->name, w->variants[i].name, &v)
+                            verified_find(set, w->name, name, &v)
                                 ? verified_json(&v, w->version)
+                                : json_null());
+        json_object_set_new(variant, "ptx_on_cpu",
+                            executed_find(verified_executed(set), w->name, name, &e)
+                                ? executed_json(&e, w->version)
                                 : json_null());
     }
     text = json_dumps(copy, JSON_COMPACT);
@@ -48,11 +61,30 @@ static char *catalogue_json(const struct catalogue_workload *w,
     return text;
 }
 
+/* How many variants no GPU judged, but whose PTX passed on a CPU. */
+static int executed_only(const struct catalogue_workload *w,
+                         const struct verified_set *set)
+{
+    int count = 0;
+
+    for (int i = 0; i < w->variant_count; i++) {
+        const char *name = w->variants[i].name;
+        struct verified v;
+        struct executed e;
+
+        count += !verified_find(set, w->name, name, &v) &&
+                 executed_find(verified_executed(set), w->name, name, &e) &&
+                 strcmp(executed_outcome(&e, w->version), "passed") == 0;
+    }
+    return count;
+}
+
 /* The same for a table: "unverified", or a text for each variant that was judged. */
 static void verification_json(struct json_out *out, const struct catalogue_workload *w,
                               const struct verified_set *set)
 {
     int judged = 0;
+    int executed;
 
     if (!is_cuda(w)) {
         out_null(out, "verification");
@@ -71,6 +103,11 @@ static void verification_json(struct json_out *out, const struct catalogue_workl
     }
     if (judged < w->variant_count) {
         out_text(out, NULL, judged ? "others unverified" : "unverified");
+        executed = executed_only(w, set);
+        if (executed > 0) {
+            out_format(out, NULL, "of these %d passed as nvcc's PTX on a CPU, no GPU",
+                       executed);
+        }
     }
     out_close(out, ']');
 }

@@ -23,10 +23,11 @@ NVCC_GENCODE := $(foreach a,$(filter-out $(NVCC_LAST),$(NVCC_ARCHS)), \
                     -gencode arch=compute_$a,code=sm_$a) \
                 -gencode arch=compute_$(NVCC_LAST),code=[sm_$(NVCC_LAST),compute_$(NVCC_LAST)]
 # C++14 is all that a C-like subset needs; the headers of later standards take a third longer.
-NVCC_FLAGS := -std=c++14 $(CXX_COMMON) -O2 -lineinfo -fmad=false -ccbin $(CXX) $(NVCC_GENCODE) \
-              -Xcompiler -fPIE,-ffp-contract=off,-fopenmp \
-              -Xcompiler -Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers \
-              $(if $(WERROR),-Werror all-warnings)
+NVCC_COMPILE := -std=c++14 $(CXX_COMMON) -O2 -lineinfo -fmad=false -ccbin $(CXX) \
+                -Xcompiler -fPIE,-ffp-contract=off,-fopenmp \
+                -Xcompiler -Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers \
+                $(if $(WERROR),-Werror all-warnings)
+NVCC_FLAGS   := $(NVCC_COMPILE) $(NVCC_GENCODE)
 
 $(B)/obj/%.cu.o: %.cu $(B)/nvcc.flags
 	$(Q)echo "  NVCC $<"; mkdir -p $(@D); \

@@ -9,7 +9,8 @@
 
 struct verified_set {
     json_t *reports; /* array of report objects: every text points in there */
-    struct err err;  /* of loading */
+    struct executed_set *executed;
+    struct err err; /* of loading */
 };
 
 static const char *const outcomes[] = { "passed",      "failed",  "inconclusive",
@@ -108,6 +109,7 @@ struct verified_set *verified_set_new(void)
     struct verified_set *set = xcalloc(1, sizeof *set);
 
     set->reports = json_array();
+    set->executed = executed_set_load();
     return set;
 }
 
@@ -115,6 +117,7 @@ void verified_set_free(struct verified_set *set)
 {
     if (set) {
         json_decref(set->reports);
+        executed_set_free(set->executed);
         free(set);
     }
 }
@@ -198,6 +201,11 @@ bool verified_find(const struct verified_set *set, const char *workload,
         }
     }
     return found;
+}
+
+const struct executed_set *verified_executed(const struct verified_set *set)
+{
+    return set->executed;
 }
 
 const char *verified_outcome(const struct verified *verified, int version)

@@ -186,6 +186,49 @@ def algorithms_part(records, texts):
     return "\n\n".join([reports.table("Algorithms of cuDNN's convolutions", algorithms.HEADER, lines), *explained])
 
 
+PTX = """## nvcc's PTX, executed on a CPU
+
+A level of its own, **no GPU**: above what the simulator shows, below what a GPU verifies. `make check-ptx` translated
+the PTX that nvcc wrote of our kernels to C and computed every variant that needs no library with it
+(`tests/ptx/README.md`): {toolkit}, PTX for {target}, {date}. What ptxas makes of the PTX, the order of memory,
+concurrency and speed are not there. Each was checked in {schedules} permuted schedules, blocks interleaved: every element against
+the bound of the float64 reference and, in the last of them, each access in shadow memory, for what is out of bounds,
+uninitialised or racing in shared memory. What did not hold is `failed`.
+
+{passed} of {count} variants passed at {sizes}: of the {others} that are no controls {steady} kept one digest, and
+{bits} of {bits} that promise the CPU's bits had them."""
+PTX_HEADER = ("workload", "variant", "version", "outcome", "sizes", "digests in the schedules", "error ÷ bound", "bits of the CPU")
+
+
+def ptx_row(record):
+    return (record["workload"], record["variant"] + (" (control)" if record["control"] else ""), record["version"],
+            record["outcome"], ", ".join(record["sizes"]),
+            ", ".join(str(reports.dash(record["digests"][size])) for size in record["sizes"]), f"{record['error']:.3g}",
+            {"equal": "equal", "other": "OTHER"}.get(record["bits"], "not promised"))
+
+
+def ptx_part(results):
+    """What make check-ptx left; nothing without it."""
+    if not results:
+        return ""
+    records = results["variants"]
+    equal = sum(record["bits"] == "equal" for record in records)
+    promised = sum(record["bits"] is not None for record in records)
+    text = PTX.replace("{bits} of {bits}", f"{equal} of {promised}").format(
+        toolkit=f"CUDA {results['toolkit']}", target=results["target"], date=results["date"][:10],
+        schedules=max(record["schedules"] or 0 for record in records),
+        passed=sum(record["outcome"] == "passed" for record in records), count=len(records),
+        sizes=" and ".join(dict.fromkeys(size for record in records for size in record["sizes"])),
+        steady=sum(not record["control"] and set(record["digests"].values()) == {1} for record in records),
+        others=sum(not record["control"] for record in records))
+    return "\n\n".join([text, plain_table(PTX_HEADER, [ptx_row(record) for record in records])])
+
+
+def read_ptx():
+    path = machine.ROOT / "tests" / "ptx" / "results.json"
+    return json.loads(path.read_text()) if path.exists() else None
+
+
 def campaign_part(summary):
     figures = summary["figures"]
     parts = [f"## Measured by the service, {summary['date'][:10]}, {summary['gpu']}",
@@ -209,7 +252,7 @@ def operations_part(campaigns):
         for stack, (found, summary) in largest.items())
 
 
-def page(found, tables, explanations, campaigns=()):
+def page(found, tables, explanations, campaigns=(), ptx=None):
     """The whole text."""
     records, row_of = newest(found), rows(tables)
     texts = read_explanations(explanations, set(row_of) | {name for name, _ in records} | own_workloads())
@@ -228,7 +271,7 @@ def page(found, tables, explanations, campaigns=()):
         parts.append(reports.bullets("Speed of the instruments and of processes", reports.overall(report["timings"])))
         parts.append(reports.bullets("Findings", report["findings"]))
         parts.append(reports.bullets("Not run", [f"{item['what']} ({item['why']})" for item in report["not_run"]]))
-    parts += [campaign_part(campaign) for campaign in campaigns] + [operations_part(campaigns)]
+    parts += [campaign_part(campaign) for campaign in campaigns] + [operations_part(campaigns), ptx_part(ptx)]
     text = "\n\n".join(part for part in parts if part) + "\n"
     if any(report["rehearsal"] for report in [*found, *campaigns]):
         return "".join(f"{line[:line.index(' ')]} {reports.REHEARSAL}{line[line.index(' ') + 1:]}"
@@ -265,7 +308,8 @@ def main(argv=None):
     try:
         sys.stdout.write(page([read_report(path, options.rehearsal) for path in paths], read_tables(),
                               pathlib.Path(options.explanations).read_text(),
-                              [read_report(campaign, options.rehearsal) for campaign in campaigns]))
+                              [read_report(campaign, options.rehearsal) for campaign in campaigns],
+                              None if options.reports else read_ptx()))
     except (Refused, OSError) as error:
         sys.exit(f"make_gpu_md.py: {error}")
 

@@ -52,6 +52,7 @@ JUDGES = {
     "daemon/evidence/drift_list.c": "evidence/test_drift evidence/test_drift_compare",
     "daemon/evidence/facts.c": "evidence/test_facts",
     "daemon/evidence/times.c": "evidence/test_times db/test_cells_sums",
+    "daemon/evidence/executed.c": "evidence/test_executed",
     "daemon/evidence/verified.c": "evidence/test_verified",
     "daemon/jobs/case.c": "jobs/test_case jobs/test_scheduler jobs/test_scheduler_eta "
                           "jobs/test_scheduler_challenges evidence/test_matrix",

@@ -49,6 +49,21 @@ def test_the_committed_page_is_that_of_the_committed_reports():
     assert (ROOT / "GPU.md").read_text() == done.stdout, "run tests/gpu/make_gpu_md.py > GPU.md"
 
 
+def test_ptx_on_a_cpu_is_a_level_of_its_own():
+    """It is written below what a GPU showed, and says of itself that it is none."""
+    one = {"workload": "w", "version": 1, "variant": "ordered", "control": False, "outcome": "passed", "schedules": 3,
+           "sizes": ["small"], "digests": {"small": 1}, "bits": "equal", "error": 0.5}
+    other = {**one, "variant": "unordered", "control": True, "outcome": "failed", "bits": None, "digests": {"small": None}}
+    results = {"v": 1, "date": "2026-11-26T00:00:00.000Z", "toolkit": "release 13.0", "target": "sm_75",
+               "variants": [one, other]}
+    text = page(ptx=results)
+    assert "**No GPU has been seen yet.**" in text and "A level of its own, **no GPU**" in text
+    assert "| w | ordered | 1 | passed | small | 1 | 0.5 | equal |" in text
+    assert "| w | unordered (control) | 1 | failed | small | – | 0.5 | not promised |" in text
+    assert "1 of 2 variants passed at small" in text and "1 of 1 that promise the CPU's bits" in text
+    assert "PTX" not in page()
+
+
 def test_without_a_report_it_claims_nothing():
     text = page()
     assert "**No GPU has been seen yet.**" in text

@@ -1,4 +1,5 @@
-"""What the service says of each CUDA variant: verified on a GPU, when, or not at all."""
+"""What the service says of each CUDA variant: verified on a GPU, when, or not at all; and, as a level of
+its own below that, what its PTX showed on a CPU."""
 import json
 
 import pytest
@@ -52,15 +53,26 @@ def verified(service, workload):
 @needs_simulator
 def test_what_no_report_judged_is_unverified(start_service):
     service, judged = start_service(worker=None, config={"stacks": STACKS}), committed()
+    executed = {(each["workload"], each["variant"]): (each["version"], each["outcome"])
+                for each in json.loads((ROOT / "tests" / "ptx" / "results.json").read_text())["variants"]}
+    assert executed
     for item in service.get("/v1/workloads")["items"]:
         if item["backend"] == "cuda":
             for variant in item["variants"]:
                 said, wanted = variant["verified"], judged.get((item["workload"], variant["name"]))
                 assert (said and (said["version"], said["date"])) == wanted, (item["workload"], variant)
-            if not any((item["workload"], variant["name"]) in judged for variant in item["variants"]):
-                assert item["verification"] == ["unverified"]
+                ptx, wanted = variant["ptx_on_cpu"], executed.get((item["workload"], variant["name"]))
+                assert (ptx and (ptx["version"], ptx["outcome"])) == wanted, (item["workload"], variant)
+            unjudged = [variant for variant in item["variants"] if (item["workload"], variant["name"]) not in judged]
+            passed = sum(executed.get((item["workload"], variant["name"]), (0, ""))[1] == "passed"
+                         for variant in unjudged)
+            said = [f"of these {passed} passed as nvcc's PTX on a CPU, no GPU"] if passed else []
+            if unjudged == item["variants"]:
+                assert item["verification"] == ["unverified", *said]
+            else:
+                assert not unjudged or item["verification"][-1 - len(said):] == ["others unverified", *said]
         else:
-            assert not any("verified" in variant for variant in item["variants"])
+            assert not any("verified" in variant or "ptx_on_cpu" in variant for variant in item["variants"])
             assert item["verification"] is None
     header, *lines = service.get("/v1/workloads.txt").splitlines()
     assert "GPU" in header
@@ -87,6 +99,9 @@ def test_reports_verify_the_version_that_ran(start_service, tmp_path):
     for variant in found.values():
         if variant:
             matches(variant, schemas["Verified"])
+    [cuda] = [item for item in service.get("/v1/workloads/bias_add_bwd")["items"] if item["backend"] == "cuda"]
+    for variant in cuda["variants"]:
+        matches(variant["ptx_on_cpu"], schemas["PtxOnCpu"])
 
 
 @pytest.mark.parametrize("content, message", [
