@@ -16,7 +16,8 @@ static void words(const struct cell *cell, const struct witness *witness, struct
     struct run_options conditions;
 
     buf_printf(buf,
-               "one digest in %" PRId64 " runs: a run differs with less than %.2g %%; "
+               "one digest in %" PRId64
+               " runs: a run differs with less than %.2g %%; "
                "%s %s varied beside it, %" PRId64 " digests in %" PRId64 " runs",
                runs, 100 * verdict_difference_bound(runs), seen->key.workload,
                seen->key.variant, seen->evidence.distinct_digests,
