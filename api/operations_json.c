@@ -8,15 +8,15 @@
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
 
-bool operations_documented(const struct operations_table *t,
+bool operations_documented(const struct operations_table *table,
                            const struct operations_row *row,
-                           const struct profile_table *table, int *at,
+                           const struct profile_table *profile, int *at,
                            struct documented *ret_documented)
 {
-    const struct operations_column *column = &t->columns[row->column];
+    const struct operations_column *column = &table->columns[row->column];
 
     return documented_next(
-        table, row->operation.workload, column->framework, column->version,
+        profile, row->operation.workload, column->framework, column->version,
         json_string_value(json_object_get(column->matrix.facts, "backend")), at,
         ret_documented);
 }
