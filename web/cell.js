@@ -34,13 +34,13 @@ export function createCell(dialog, chosen, choose) {
     if (!id || !dialog.open) return;
     try {
       const path = `/v1/cells/${encodeURIComponent(id)}/devices`;
-      const [first, { spread }] = await Promise.all([getJson(withQuery(path, { limit: PAGE })), getJson(`/v1/cells/${encodeURIComponent(id)}`)]);
+      const [first, { spread, witness }] = await Promise.all([getJson(withQuery(path, { limit: PAGE })), getJson(`/v1/cells/${encodeURIComponent(id)}`)]);
       wanted.agrees ??= first.device_count <= FEW ? FEW : 0;
       const lists = {};
       for (const state of Object.keys(STATES)) lists[state] = await some(path, state, wanted[state] ?? PAGE);
       if (chosen("evidence") !== id) return;
       setNotice(notice, "");
-      show(first, lists, spread);
+      show({ ...first, witness }, lists, spread);
     } catch (error) {
       if (!(error instanceof ApiError)) console.error(error);
       setNotice(notice, `The cell could not be read: ${error.message}`);
@@ -107,6 +107,7 @@ function content(cell, lists, spread, want) {
     el("p", { class: `badge big ${kind}` }, icon(kind), cell.verdict.replace("_", " ")),
     el("p", { class: "reason", text: cell.reason }),
     cell.agreement_words && el("p", { class: "why", text: cell.agreement_words }),
+    cell.witness && el("p", { class: "witness" }, "Witnessed: ", el("a", { href: ownPath(cell.witness.href), "data-evidence": cell.witness.href, text: `${cell.witness.workload} ${cell.witness.variant}` }), ` varied beside it. ${cell.witness.text}. That shows that differences can be seen here, not that this has none.`),
     ...spreadOf(spread),
     el("h3", { text: cell.device_count === 1 ? "One device" : `What ${counted(cell.device_count, "device")} showed` }),
     el("ul", { class: "camps" }, ...cell.camps.map(campOf)),

@@ -182,7 +182,8 @@ class Fixture:
         if path.startswith("/v1/cells/") and path.endswith("/devices") and "cell_devices" in self.state:
             return 200, self.cell_devices(query)
         if path.startswith("/v1/cells/") and "cell_devices" in self.state:
-            return 200, dict(self.state["cell_devices"][0], spread=self.state.get("spread"))
+            return 200, dict(self.state["cell_devices"][0], spread=self.state.get("spread"),
+                             witness=self.state.get("witness"))
         if path == "/v1/operations":
             self.queries.append(query)
             answers = self.state.get("operations", {})

@@ -236,6 +236,19 @@ def test_a_cell_says_how_much_it_varies(browser, fixture):
     assert console_errors(browser) == []
 
 
+def test_a_cell_names_its_witness(browser, fixture):
+    server = with_devices(fixture, browser, "/?evidence=7")
+    wait_for("the cell", lambda: "2 of 4000 devices dissent" in text(browser, "#cell"))
+    assert "Witnessed" not in text(browser, "#cell"), "it has none"
+    server.state["witness"] = {"text": "one digest in 200 runs: a run differs with less than 1.5 %; torch_<b> default varied beside it, 5"
+                               " digests in 5 runs", "workload": "torch_<b>", "variant": "default", "runs": 5, "distinct_digests": 5,
+                               "conditions": "", "href": "/v1/cells/8"}
+    open_page(browser, server.url, "/?evidence=7")
+    wait_for("the witness", lambda: "Witnessed: torch_<b> default varied beside it." in text(browser, "#cell"))
+    assert "a run differs with less than 1.5 %" in text(browser, "#cell .witness")
+    assert console_errors(browser) == []
+
+
 def test_a_cell_is_opened_by_its_link_and_closed(browser, fixture):
     server = with_devices(fixture, browser, "/?cell=conv_wgrad/model/tf-1.14", agreeing=6)
     assert server.requests.get("/v1/cells/7/devices") is None
