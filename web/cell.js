@@ -107,7 +107,7 @@ function content(cell, lists, spread, want) {
     el("p", { class: `badge big ${kind}` }, icon(kind), cell.verdict.replace("_", " ")),
     el("p", { class: "reason", text: cell.reason }),
     cell.agreement_words && el("p", { class: "why", text: cell.agreement_words }),
-    cell.witness && el("p", { class: "witness" }, "Witnessed: ", el("a", { href: ownPath(cell.witness.href), "data-evidence": cell.witness.href, text: `${cell.witness.workload} ${cell.witness.variant}` }), ` varied beside it. ${cell.witness.text}. That shows that differences can be seen here, not that this has none.`),
+    cell.witness && el("p", { class: "witness" }, `Witnessed: ${cell.witness.text}. `, el("a", { href: ownPath(cell.witness.href), "data-evidence": cell.witness.href, text: "The witness" }), " shows that differences can be seen here, not that this case has none."),
     ...spreadOf(spread),
     el("h3", { text: cell.device_count === 1 ? "One device" : `What ${counted(cell.device_count, "device")} showed` }),
     el("ul", { class: "camps" }, ...cell.camps.map(campOf)),

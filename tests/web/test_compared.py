@@ -244,8 +244,8 @@ def test_a_cell_names_its_witness(browser, fixture):
                                " digests in 5 runs", "workload": "torch_<b>", "variant": "default", "runs": 5, "distinct_digests": 5,
                                "conditions": "", "href": "/v1/cells/8"}
     open_page(browser, server.url, "/?evidence=7")
-    wait_for("the witness", lambda: "Witnessed: torch_<b> default varied beside it." in text(browser, "#cell"))
-    assert "a run differs with less than 1.5 %" in text(browser, "#cell .witness")
+    wait_for("the witness", lambda: "The witness shows that differences can be seen here" in text(browser, "#cell"))
+    assert "Witnessed: one digest in 200 runs: a run differs with less than 1.5 %; torch_<b> default varied" in text(browser, "#cell .witness")
     assert console_errors(browser) == []
 
 
