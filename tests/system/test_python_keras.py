@@ -14,7 +14,7 @@ import types
 
 import pytest
 
-from service import BUILD
+from service import BUILD, Service
 from test_python_pytorch import PYTHON, compare, records_of
 
 sys.path.insert(0, str(PYTHON))
@@ -166,6 +166,30 @@ def test_the_layer_and_the_step_where_two_trainings_part_are_named(tensorflow, t
     report = compare(*paths)
     assert report["root_cause"]["place"] == place and report["root_cause"]["step"] == 3
     assert report["root_cause"] == report["first_difference"] and report["pair"]["structure"] is None
+
+
+def test_the_service_localises_layer_and_step(tensorflow, tmp_path):
+    """A layer that is off by what no seed gives."""
+    python, folder = tensorflow
+    code = PROGRAM.replace("1 + 2.0**-20, 1.0)\n            return y", "1 + int.from_bytes(os.urandom(1), 'big') *"
+                           " 2.0**-20, 1.0)\n            return y")
+    assert code != PROGRAM
+    (tmp_path / "program.py").write_text(textwrap.dedent(code))
+    workload = {"name": "keras", "command": [python, str(tmp_path / "program.py")], "subject": "framework",
+                "subject_name": "Keras", "environment": {
+                    "PYTHONPATH": os.pathsep.join([str(PYTHON), folder]), "HOW": "fit", "CUDA_VISIBLE_DEVICES": "-1",
+                    "TF_CPP_MIN_LOG_LEVEL": "2"},
+                "variants": [{"name": "odd", "control": True, "kind": "entropy", "environment": {"ODD": "layer"}},
+                             {"name": "even"}]}
+    service = Service(tmp_path, options=["--no-survey"], config={"workloads": [workload]}).start()
+    try:
+        job = service.post_job(workloads=["keras"], variants=["odd"], localise=True, runs=2, runs_max=10, iterations=1)
+        service.finish_job(job, 900)
+        found = service.get(f"/v1/jobs/{job}/localisation")
+        assert (found["state"], found["place"], found["step"]) == ("localised", "odd/forward", 3), found
+        assert found["difference"]["tensors"][0]["signature"]["differ"]
+    finally:
+        assert service.stop() == 0
 
 
 def test_other_dropout_is_named(tensorflow, tmp_path):

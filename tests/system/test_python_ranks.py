@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from service import Service
 from test_python_pytorch import ENVIRONMENT, PYTHON, compare, python, records_of  # noqa: F401
 
 EXAMPLE = PYTHON / "examples" / "train_ddp.py"
@@ -161,6 +162,25 @@ def test_the_example_without_probes_computes_the_same(python, tmp_path):
         events = [json.loads(line) for line in path.read_text().splitlines()]
         results.append([event["digest"] for event in events if event["event"] == "iteration"])
     assert results[0] == results[1] and len(set(results[0])) == 1
+
+
+def test_the_service_localises_rank_layer_and_step(python, tmp_path):
+    workload = {"name": "ddp", "command": [python, str(EXAMPLE)], "subject": "framework", "subject_name": "PyTorch",
+                "files": [str(PYTHON / "reprod_probe.py"), str(PYTHON / "reprod_ranks.py")],
+                "variants": [{"name": "forgotten_seed", "control": True, "kind": "entropy"}, {"name": "seeded"}]}
+    service = Service(tmp_path, options=["--no-survey"], config={"workloads": [workload]}).start()
+    try:
+        job = service.post_job(workloads=["ddp"], variants=["forgotten_seed"], localise=True, runs=2, runs_max=8,
+                               iterations=1)
+        service.finish_job(job, 600)
+        found = service.get(f"/v1/jobs/{job}/localisation")
+        assert (found["state"], found["place"], found["step"]) == ("localised", "rank1/dropout/forward", 3), found
+        assert found["difference"]["tensors"][0]["signature"]["differ"]
+        seeded = service.post_job(workloads=["ddp"], variants=["seeded"], runs=2, iterations=1)
+        service.finish_job(seeded, 600)
+        assert len({run["digest"] for run in service.items(f"/v1/runs?job={seeded}")}) == 1
+    finally:
+        assert service.stop() == 0
 
 
 def test_a_variant_that_the_example_lacks_ends_both_ranks(python, tmp_path):
