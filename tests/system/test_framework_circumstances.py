@@ -1,4 +1,6 @@
 """Runs of frameworks under load, with filled memory and moved allocations: what they say, and that it is so."""
+import argparse
+import importlib.util
 import json
 import os
 import sys
@@ -88,9 +90,11 @@ def test_allocations_lie_elsewhere(worker):
 
 def test_what_is_kept_moves_what_comes_next(monkeypatch):
     """In a process in which nothing else allocates: each block that is kept is one that the next cannot have."""
-    monkeypatch.syspath_prepend(str(ROOT / "workloads" / "frameworks"))
-    import argparse
-    import circumstances
+    monkeypatch.syspath_prepend(str(ROOT / "workloads" / "frameworks"))  # for pack.py
+    source = ROOT / "workloads" / "frameworks" / "circumstances.py"  # another file has that name, too
+    spec = importlib.util.spec_from_file_location("circumstances_of_frameworks", source)
+    circumstances = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(circumstances)
     options = argparse.Namespace(contention=None, memory_poison=None, allocation_jitter="7", threads=1, fork=False)
     under = circumstances.Circumstances(options, "cpu")
     under.begin()
