@@ -16,7 +16,8 @@ import opcodes  # noqa: E402
 from emit import Emitter, module_text  # noqa: E402
 from parse import BITS, Refused, parse  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not shutil.which("gcc") or not shutil.which("g++"), reason="needs gcc and g++")
+pytestmark = [pytest.mark.long,
+              pytest.mark.skipif(not shutil.which("gcc") or not shutil.which("g++"), reason="needs gcc and g++")]
 
 MINUS = -1 & 2**64 - 1
 
