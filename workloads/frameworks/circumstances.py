@@ -1,5 +1,6 @@
 """Circumstances of a run of a framework (workloads/PROTOCOL.md): load beside it on the CPU, memory that is
 filled, allocations that lie elsewhere.  They perturb what a difference depends on, never what is computed."""
+import contextlib
 import ctypes
 import os
 import random
@@ -36,8 +37,9 @@ class Circumstances:
     def begin(self):
         """From here on the process is under them; where load could not start, `broken` says so."""
         if self.fill is not None:
-            # What malloc gives gets the complement of what is set, what free takes gets that itself.
-            ctypes.CDLL(None).mallopt(M_PERTURB, self.fill ^ 0xff)
+            # What malloc gives gets the complement of what is set, what free takes gets that itself: of the
+            # lowest byte of a number that is not 0, which would switch it off.
+            ctypes.CDLL(None).mallopt(M_PERTURB, (self.fill ^ 0xff) | 0x100)
             self.said["memory_poison"] = "%02x" % self.fill * 4
         if self.random is not None:
             seed, self.random = self.random, random.Random(self.random)
@@ -45,11 +47,15 @@ class Circumstances:
             self.move()
         if self.processes:
             self.said["contention"] = self.processes
-            self.load = [subprocess.Popen([sys.executable, "-I", "-S", "-B", LOAD, str(self.threads)],
-                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-                         for _ in range(self.processes)]
-            for process in self.load:
-                process.stdout.readline()  # it computes, or is gone: see broken
+            self.start_load()
+
+    def start_load(self):
+        with contextlib.suppress(OSError):  # no more can be started: see broken
+            while len(self.load) < self.processes:
+                self.load.append(subprocess.Popen([sys.executable, "-I", "-S", "-B", LOAD, str(self.threads)],
+                                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        for process in self.load:
+            process.stdout.readline()  # it computes, or is gone: see broken
 
     def move(self):
         """Before each iteration: what is allocated next lies elsewhere than it did."""
@@ -66,8 +72,11 @@ class Circumstances:
 
     def broken(self):
         """Why the run did not have them until now; None: it did."""
+        missing = self.processes - len(self.load)
+        if missing:
+            return "%d of %d load processes could not be started" % (missing, self.processes)
         gone = sum(process.poll() is not None for process in self.load)
-        return "%d of %d load processes ended before the run did" % (gone, len(self.load)) if gone else None
+        return "%d of %d load processes ended before the run did" % (gone, self.processes) if gone else None
 
     def end(self):
         for process in self.load:

@@ -11,8 +11,7 @@ PR_SET_PDEATHSIG = 1
 MEMORY = 16 << 20  # more than most caches of a core
 
 
-def compute():
-    memory = bytes(MEMORY)
+def compute(memory):
     while True:
         zlib.crc32(memory)  # which lets other threads run meanwhile
 
@@ -20,8 +19,9 @@ def compute():
 def main():
     parent = os.getppid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    memory = b"\x5a" * MEMORY  # zeros would be one page of the kernel's, and in every cache
     for _ in range(int(sys.argv[1])):
-        threading.Thread(target=compute, daemon=True).start()
+        threading.Thread(target=compute, args=(memory,), daemon=True).start()
     print("computing", flush=True)
     if os.getppid() == parent:
         sys.stdin.buffer.read()
