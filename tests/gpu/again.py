@@ -7,6 +7,7 @@ Nothing is measured.  Which variants are controls, and of which kind, comes from
 worker that was built here; the report says that it was judged again, when, and by which build's."""
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -45,10 +46,23 @@ def judge_again(report, own, build):
                               {"date": reports.now(), "worker_build": build}]
 
 
+def write(path, report):
+    """Both files or none, each whole or as it was: they are committed."""
+    parts = {}
+    for suffix, text in list(reports.texts(report)):
+        target = path.with_suffix(f".{suffix}")
+        parts[target] = target.with_name(f"{target.name}.part")
+        parts[target].write_text(text)
+    for target, part in parts.items():
+        os.replace(part, target)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", type=pathlib.Path)
     path = parser.parse_args().report
+    if path.suffix != ".json":
+        sys.exit(f"again.py: {path} is not named as a report: *.json")
     names = ("reprod-worker-cuda", "tests/reprod-worker-cudasim")  # the same catalogue
     worker = next((build_folder() / name for name in names if (build_folder() / name).exists()), None)
     if worker is None:
@@ -57,10 +71,11 @@ def main():
         report = read(path)
         before = {(record["workload"], record["variant"]): record["outcome"] for record in report["variants"]}
         judge_again(report, declared(worker), answer(worker, "--probe")[0]["worker_build"])
-    except Other as other:
-        sys.exit(f"again.py: {other}")
-    for suffix, text in reports.texts(report):
-        path.with_suffix(f".{suffix}").write_text(text)
+        write(path, report)
+    except (Other, OSError, subprocess.SubprocessError) as error:
+        sys.exit(f"again.py: {error}")
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        sys.exit(f"again.py: {path}: not as reports are: {type(error).__name__}: {error}")
     for record in report["variants"]:
         was = before[record["workload"], record["variant"]]
         if record["outcome"] != was:

@@ -111,6 +111,11 @@ def test_textbook_behaviour_has_not_failed(catalogues):
     assert (record["outcome"], record["causes"]) == ("passed", ["varied, as claimed"])
 
 
+def judge_again(path):
+    return subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "again.py", path], capture_output=True, text=True,
+                          timeout=60, env={**os.environ, "REPROD_BUILD": str(BUILD)})
+
+
 def test_a_report_is_judged_again_by_the_catalogue_of_today(catalogues, tmp_path):
     """It was written while an autotuning variant, which always chose the same, was no control."""
     records = whole(catalogues, lambda key: key not in STEADY_CHOICES)
@@ -121,8 +126,7 @@ def test_a_report_is_judged_again_by_the_catalogue_of_today(catalogues, tmp_path
     assert outcomes(report)["conv_dgrad", "autotune"] == outcomes(report)["conv_wgrad", "autotune"] == "passed"
     path = tmp_path / "report.json"
     path.write_text(json.dumps(report))
-    said = subprocess.run([sys.executable, ROOT / "tests" / "gpu" / "again.py", path], capture_output=True, text=True,
-                          timeout=60, env={**os.environ, "REPROD_BUILD": str(BUILD)})
+    said = judge_again(path)
     assert (said.returncode, said.stdout) == (
         0, "conv_dgrad autotune: passed, now inconclusive: the choice did not vary, another control did\n")
     again = json.loads(path.read_text())
@@ -132,6 +136,25 @@ def test_a_report_is_judged_again_by_the_catalogue_of_today(catalogues, tmp_path
     assert again["date"] == report["date"]  # of what was measured
     [one] = again["judged_again"]
     assert f"Judged again {one['date']}" in path.with_suffix(".md").read_text()
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["report.json", "report.md"]
+
+
+@pytest.mark.parametrize("name, damage", [
+    ("report.json", lambda report: report["variants"][0].pop("claim")),
+    ("report.json", lambda report: report["variants"].append(None)),
+    ("report.json", lambda report: report.pop("driver")),  # which only the text for people has
+    ("report.json", lambda report: report.update(v=2)),
+    ("report.json.part", lambda report: None),  # would become a report
+])
+def test_what_is_no_report_is_not_judged_again(catalogues, tmp_path, name, damage):
+    report = report_of(whole(catalogues, lambda key: key not in STEADY_CHOICES))
+    damage(report)
+    path = tmp_path / name
+    path.write_text(json.dumps(report))
+    said = judge_again(path)
+    assert said.returncode == 1 and said.stderr.startswith("again.py: ") and said.stderr.count("\n") == 1
+    assert path.read_text() == json.dumps(report)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_where_nothing_varies_nothing_has_failed_and_nothing_passes(catalogues):
