@@ -9,6 +9,20 @@
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
+/* Of cell c, a control: it was seen to compute what it should, within bound of its
+ * reference; or, of a command, from its inputs (challenges_passed of
+ * daemon/jobs/challenge.h).  Its parameters are CHECKS_DIGESTS and CHALLENGES_REPEATED.
+ */
+#define IS_RIGHT                                                                         \
+    "(" CELL_INTACT                                                                      \
+    " AND iif(c.has_reference, c.digests_passed >= ?2 AND c.checks_failed = 0,"          \
+    " c.challenges_passed > 0 AND c.challenges_unchanged = 0"                            \
+    " AND NOT (c.challenges_repeated >= ?3"                                              \
+    " AND c.challenges_repeated > 3 * c.challenges_passed)))"
+
+/* Of cell c, a control: what varied there may be devices that are wrong. */
+#define MAY_BE_DEVICES "(c.agreement IN ('disagree', 'undecided'))"
+
 #define OF_THOSE_THAT_DIFFERED " FILTER (WHERE c.distinct_digests > 1)"
 
 static enum err_code load_control(struct tx *tx, int64_t cell,
@@ -26,7 +40,7 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                                &challenges->unchanged, &challenges->failed),
                     err,
                     "SELECT sum(c.completed), max(c.distinct_digests > 1),"
-                    " max(c.distinct_digests > 1 AND " CONTROL_IS_RIGHT
+                    " max(c.distinct_digests > 1 AND " IS_RIGHT
                     "),"
                     " sum(c.checks_failed)" OF_THOSE_THAT_DIFFERED
                     ", sum(c.checks_given_up)" OF_THOSE_THAT_DIFFERED
@@ -40,6 +54,15 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
                     ", sum(c.challenges_failed)" OF_THOSE_THAT_DIFFERED
                     " FROM cell_control x JOIN cell c ON c.id = x.control"
                     " WHERE x.cell = ?1 AND x.vouches",
+                    cell, CHECKS_DIGESTS, CHALLENGES_REPEATED);
+}
+
+enum err_code cells_right_control(struct tx *tx, int64_t cell, bool *ret_right,
+                                  struct err *err)
+{
+    return tx_fetch(tx, TX_TARGETS(ret_right), err,
+                    "SELECT count(*) FROM cell c WHERE c.id = ?1 AND " IS_RIGHT
+                    " AND NOT " MAY_BE_DEVICES,
                     cell, CHECKS_DIGESTS, CHALLENGES_REPEATED);
 }
 
@@ -76,8 +99,8 @@ static enum err_code load_conditions(struct tx *tx, int64_t cell,
 
     query_begin(&q, tx,
                 "SELECT a.options, ifnull(own.runs, 0) FROM cell_control x"
-                " JOIN cell c ON c.id = x.control AND " CONTROL_IS_RIGHT
-                " AND NOT " CONTROL_MAY_BE_DEVICES
+                " JOIN cell c ON c.id = x.control AND " IS_RIGHT
+                " AND NOT " MAY_BE_DEVICES
                 " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                 " LEFT JOIN cell_alike own ON own.cell = x.cell"
                 " AND own.options = a.options WHERE x.cell = ?1 AND x.vouches"
@@ -98,8 +121,8 @@ static enum err_code load_varied(struct tx *tx, int64_t cell, struct control *re
 {
     return tx_fetch_int(tx, &ret_control->varied_ms, err,
                         "SELECT ifnull(max(a.varied_ms), 0) FROM cell_control x"
-                        " JOIN cell c ON c.id = x.control AND " CONTROL_IS_RIGHT
-                        " AND NOT " CONTROL_MAY_BE_DEVICES
+                        " JOIN cell c ON c.id = x.control AND " IS_RIGHT
+                        " AND NOT " MAY_BE_DEVICES
                         " JOIN cell_alike a ON a.cell = x.control AND a.varied"
                         " JOIN cell_alike own ON own.cell = x.cell"
                         " AND own.options = a.options AND own.runs >= ?4"

@@ -13,20 +13,6 @@
 #include "daemon/jobs/run.h"
 #include "db/cells_rows.h"
 
-/* Of cell c, a control: it was seen to compute what it should, within bound of its
- * reference; or, of a command, from its inputs (challenges_passed of
- * daemon/jobs/challenge.h).  Its parameters are CHECKS_DIGESTS and CHALLENGES_REPEATED.
- */
-#define CONTROL_IS_RIGHT                                                                 \
-    "(" CELL_INTACT                                                                      \
-    " AND iif(c.has_reference, c.digests_passed >= ?2 AND c.checks_failed = 0,"          \
-    " c.challenges_passed > 0 AND c.challenges_unchanged = 0"                            \
-    " AND NOT (c.challenges_repeated >= ?3"                                              \
-    " AND c.challenges_repeated > 3 * c.challenges_passed)))"
-
-/* Of cell c, a control: what varied there may be devices that are wrong. */
-#define CONTROL_MAY_BE_DEVICES "(c.agreement IN ('disagree', 'undecided'))"
-
 struct run_summary; /* db/upkeep/summaries.h */
 struct tx;
 
@@ -64,6 +50,11 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
 /* What verdict_judge makes of ROW's evidence and of the control cells as stored. */
 enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
                               struct judgement *ret_judgement, struct err *err);
+
+/* Whether what varied in cell CELL, a control, shows anything of others: it was seen to
+ * compute what it should, and it is not only devices that differ. */
+enum err_code cells_right_control(struct tx *tx, int64_t cell, bool *ret_right,
+                                  struct err *err);
 
 /* Adds ROW, as it is with JUDGEMENT, to history and outbox.  RUN: the one whose storing
  * changed it, "" if none. */
