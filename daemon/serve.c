@@ -2,6 +2,7 @@
 #include "daemon/commands.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -561,6 +562,9 @@ static int serve(struct service *s, struct err *err)
     const struct localiser_hooks localiser_hooks = { .arg = s, .kick = start_runs };
     int code;
 
+    /* A dozen threads answer by turns: an arena for each would keep what one once needed.
+     */
+    mallopt(M_ARENA_MAX, 1);
     if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK ||
         verified_set_load(s->config.gpu_reports, &s->verified, err) != ERR_OK) {
         return EXIT_CODE_USAGE;
