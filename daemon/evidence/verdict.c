@@ -212,7 +212,7 @@ static struct judgement judge_unvouched(const struct evidence *e, const struct c
     }
     if (!c->differed) {
         return judgement(VERDICT_INCONCLUSIVE,
-                         "the control did not vary in %" PRId64 " run%s", c->runs,
+                         VERDICT_CONTROL_SILENT " in %" PRId64 " run%s", c->runs,
                          plural(c->runs));
     }
     if (!c->right && c->is_command) {
@@ -285,8 +285,8 @@ static struct judgement judge_one_digest(const struct evidence *e,
 
     if (c->is_control) {
         return judgement(VERDICT_INCONCLUSIVE,
-                         "the control did not vary: 1 digest in %" PRId64
-                         " run%s / %" PRId64 " iteration%s",
+                         VERDICT_CONTROL_SILENT ": 1 digest in %" PRId64
+                                                " run%s / %" PRId64 " iteration%s",
                          runs, plural(runs), e->iterations, plural(e->iterations));
     }
     if (runs < VERDICT_MIN_RUNS) {

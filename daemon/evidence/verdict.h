@@ -39,6 +39,10 @@ enum {
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
+/* How a reason begins that says: nothing is missing but a control that varied, and its
+ * runs were all equal. */
+#define VERDICT_CONTROL_SILENT "the control did not vary"
+
 /* The checks of a cell's runs (daemon/jobs/check.h). */
 struct checks {
     bool has_reference; /* false for commands of the configuration, which nobody checks */

@@ -1,5 +1,7 @@
 #include "db/views/witness.h"
 
+#include <string.h>
+
 #include "daemon/evidence/verdict.h"
 #include "db/cells.h"
 #include "db/cells_judge.h"
@@ -13,6 +15,8 @@
 static bool may_have_one(const struct cell *cell)
 {
     return cell->subject == SUBJECT_FRAMEWORK && cell->verdict == VERDICT_INCONCLUSIVE &&
+           strncmp(cell->reason, VERDICT_CONTROL_SILENT,
+                   sizeof VERDICT_CONTROL_SILENT - 1) == 0 &&
            cell->evidence.distinct_digests == 1 &&
            cell->evidence.runs[OUTCOME_COMPLETED] >= VERDICT_MIN_RUNS;
 }
@@ -31,6 +35,7 @@ static enum err_code find(struct tx *tx, const struct cell *cell, int64_t *ret_i
                 " AND NOT " CONTROL_MAY_BE_DEVICES
                 " JOIN case_key k ON k.number = c.case_key AND k.is_control"
                 " AND NOT k.challenge AND k.kind = own_key.kind"
+                " AND k.workload <> own_key.workload"
                 " JOIN cell_alike a ON a.cell = c.id AND a.varied"
                 " JOIN cell_alike mine ON mine.cell = own.id"
                 " AND mine.options = a.options AND mine.runs >= ?5"

@@ -25,6 +25,9 @@ enum difference {
     OWN_ONE_RUN,
     OWN_VARIES,
     OWN_CONTROL_VARIES,
+    OWN_CONTROL_UNMEASURED,
+    OWN_CONTROL_BY_DEVICE, /* differs between two, each of which agrees with itself */
+    SAME_OPERATION,        /* of another size */
     DIFFERENCES
 };
 
@@ -53,8 +56,16 @@ static void insert_job(struct fixture *f, enum difference d)
             framework(&items[i], i == OTHER && d == FRAMEWORK ? "JAX" : "PyTorch");
         }
     }
-    name(&items[OTHER], "index_put");
-    name(&items[ANOTHER], "zeta");
+    if (d == SAME_OPERATION) {
+        snprintf(items[OTHER].key.size, sizeof items[OTHER].key.size, "other");
+    } else {
+        name(&items[OTHER], "index_put");
+    }
+    if (d == OWN_CONTROL_BY_DEVICE) {
+        snprintf(items[ANOTHER].device, sizeof items[ANOTHER].device, "cpu:b");
+    } else {
+        name(&items[ANOTHER], "zeta");
+    }
     snprintf(items[OTHER].kind, sizeof items[OTHER].kind, "%s",
              d == KIND ? "entropy" : "");
     if (d == SETTINGS) {
@@ -107,9 +118,14 @@ static void arrange(struct fixture *f, enum difference d)
     if (d != WRONG) {
         challenge(f, 2, OTHER, d == ENVIRONMENT ? 2 : 1);
     }
-    run_twice(f, (struct fixture_run){ .n = 10,
-                                       .item = OWN_CONTROL,
-                                       .distinct = d == OWN_CONTROL_VARIES ? 3 : 1 });
+    if (d != OWN_CONTROL_UNMEASURED) {
+        run_twice(f, (struct fixture_run){ .n = 10,
+                                           .item = OWN_CONTROL,
+                                           .distinct = d == OWN_CONTROL_VARIES ? 3 : 1 });
+    }
+    if (d == OWN_CONTROL_BY_DEVICE) {
+        run_twice(f, (struct fixture_run){ .n = 15, .item = ANOTHER, .digest = 7 });
+    }
     store(f, (struct fixture_run){
                  .n = 20, .item = OWN, .distinct = d == OWN_VARIES ? 3 : 1 });
     if (d != OWN_ONE_RUN) {
