@@ -15,8 +15,8 @@ static void words(const struct cell *cell, const struct witness *witness, struct
     const struct cell *seen = &witness->cell;
     int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
     struct run_options conditions;
-    bool plain = !witness->conditions[0] ||
-                 !run_options_read(witness->conditions, &conditions);
+    bool plain =
+        !witness->conditions[0] || !run_options_read(witness->conditions, &conditions);
 
     buf_printf(buf,
                "one digest in %" PRId64

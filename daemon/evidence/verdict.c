@@ -286,7 +286,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
     if (c->is_control) {
         return judgement(VERDICT_INCONCLUSIVE,
                          VERDICT_CONTROL_SILENT ": 1 digest in %" PRId64
-                         " run%s / %" PRId64 " iteration%s",
+                                                " run%s / %" PRId64 " iteration%s",
                          runs, plural(runs), e->iterations, plural(e->iterations));
     }
     if (runs < VERDICT_MIN_RUNS) {
