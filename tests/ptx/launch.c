@@ -78,6 +78,23 @@ static const struct ptx_module *find_module(const void *data)
 void **__cudaRegisterFatBinary(void *fat);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
+/* Names are equal but for what nvcc derives from where and how it was started, if they
+ * have that: eight hex digits behind "_INTERNAL_".  A compiler cache returns an object of
+ * another folder. */
+static bool is_same(const char *name, const char *other)
+{
+    static const char mark[] = "_INTERNAL_";
+    const size_t skipped = sizeof mark - 1 + 8;
+    const char *at = strstr(name, mark);
+    size_t before = at ? (size_t)(at - name) : 0;
+
+    if (!at || strlen(at) < skipped || strlen(other) != strlen(name)) {
+        return strcmp(name, other) == 0;
+    }
+    return strncmp(name, other, before + sizeof mark - 1) == 0 &&
+           strcmp(at + skipped, other + before + skipped) == 0;
+}
+
 void __cudaRegisterFunction(void **handle, const char *host, char *device,
                             const char *name, int limit, void *tid, void *bid,
                             void *block, void *grid, int *wide);
@@ -117,7 +134,7 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device,
     const struct ptx_kernel *kernel = module ? module->kernels : NULL;
 
     (void)device, (void)limit, (void)tid, (void)bid, (void)block, (void)grid, (void)wide;
-    while (kernel && kernel->name && strcmp(kernel->name, name) != 0) {
+    while (kernel && kernel->name && !is_same(kernel->name, name)) {
         kernel++;
     }
     if (!kernel || !kernel->name) {
