@@ -21,7 +21,7 @@ enum err_code cell_devices_show(const struct request *r, struct tx *tx,
                                 const struct cell *cell, int limit, struct json_out *out,
                                 struct err *err);
 
-/* Its witness (db/views/witness.h), or null. */
+/* Its witness (db/views/cell_witness.h), or null. */
 enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
                                 struct json_out *out, struct err *err);
 

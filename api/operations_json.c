@@ -69,6 +69,24 @@ static void seen_words(const struct operation *operation, struct json_out *out)
     buf_release(&words);
 }
 
+/* Whether OWN is one of WORDS, which "; " separates: "TDP (X)" is not in "TCD or TDP
+ * (X)".
+ */
+static bool has_words(const struct buf *words, const char *own)
+{
+    size_t length = strlen(own);
+    const char *next = words->length > 0 ? words->data : NULL;
+
+    while (next) {
+        if (strncmp(next, own, length) == 0 && (!next[length] || next[length] == ';')) {
+            return true;
+        }
+        next = strstr(next, "; ");
+        next = next ? next + 2 : NULL;
+    }
+    return false;
+}
+
 /* "UDA (PyTorch 2.2-2.7)", once. */
 static void documented_words(const struct documented *d, struct buf *words)
 {
@@ -80,7 +98,7 @@ static void documented_words(const struct documented *d, struct buf *words)
         xasprintf("%s (%s%s)", code ? code : "no code",
                   d->column < 0 ? "no column" : d->table->columns[d->column].title, of);
 
-    if (words->length == 0 || !strstr(words->data, own)) {
+    if (!has_words(words, own)) {
         buf_printf(words, "%s%s", words->length > 0 ? "; " : "", own);
     }
     free(own);

@@ -43,13 +43,10 @@ bool verified_find(const struct verified_set *set, const char *workload,
  * another version ran. */
 const char *verified_outcome(const struct verified *verified, int version);
 
-/* -- On a CPU (executed.c)
- * ------------------------------------------------------------------
- *
- * What nvcc's PTX showed of each CUDA variant when a CPU executed it: what `make
- * check-ptx` left in tests/ptx/results.json, which is built in.  More than the simulator,
- * which compiles the sources with another compiler, and less than a GPU: nothing there is
- * verified on one. */
+/* executed.c: what nvcc's PTX showed of each CUDA variant when a CPU executed it: what
+ * `make check-ptx` left in tests/ptx/results.json, which is built in.  More than the
+ * simulator, which compiles the sources with another compiler, and less than a GPU:
+ * nothing there is verified on one. */
 
 /* What it says of one variant.  Texts are owned by the set. */
 struct executed {

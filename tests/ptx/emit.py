@@ -212,30 +212,32 @@ class Emitter:
         where = f'"{self.where}"'
         return f"ptx_{space}(T, {address}, {size}, {what}, {where})"
 
+    def _reach(self, access, operand, what):
+        """What comes before the access, with its checked pointer in `at`."""
+        space, kind, count, volatile = access
+        pointer = self._pointer(space, self.address(operand, space), BITS[kind] // 8 * count, what)
+        if volatile:
+            self.flags.add("PTX_SPINS")
+        return f"{'ptx_turn(T, true); ' if volatile else ''}{{ {'const ' if what == 'PTX_READ' else ''}char *at = {pointer}; "
+
     def emit_ld(self, parts, operands):
         access = self._access(parts)
         if not access:
             return None
-        space, kind, count, volatile = access
+        _, kind, count, _ = access
         to = split_operands(operands[0][1:-1]) if count > 1 else [operands[0]]
         size = BITS[kind] // 8
-        pointer = self._pointer(space, self.address(operands[1], space), size * count, "PTX_READ")
-        if volatile:
-            self.flags.add("PTX_SPINS")
-        return (f"{'ptx_turn(T, true); ' if volatile else ''}{{ const char *at = {pointer}; " + " ".join(
+        return (self._reach(access, operands[1], "PTX_READ") + " ".join(
             self.assign(each, f"ptx_read{8 * size}(at + {i * size})", kind) for i, each in enumerate(to)) + " }")
 
     def emit_st(self, parts, operands):
         access = self._access(parts)
         if not access or access[0] == "param":
             return None
-        space, kind, count, volatile = access
+        _, kind, count, _ = access
         what = split_operands(operands[1][1:-1]) if count > 1 else [operands[1]]
         size = BITS[kind] // 8
-        pointer = self._pointer(space, self.address(operands[0], space), size * count, "PTX_WRITE")
-        if volatile:
-            self.flags.add("PTX_SPINS")
-        return (f"{'ptx_turn(T, true); ' if volatile else ''}{{ char *at = {pointer}; " + " ".join(
+        return (self._reach(access, operands[0], "PTX_WRITE") + " ".join(
             f"ptx_write{8 * size}(at + {i * size}, ({C_TYPE[8 * size]}){self.value(each, kind)});"
             for i, each in enumerate(what)) + " }")
 

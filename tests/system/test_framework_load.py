@@ -44,7 +44,7 @@ subprocess.Popen = fewer
 under = begun(contention=3)
 print(under.broken())
 under.end()
-assert all(process.returncode for process in started)
+assert all(process.returncode is not None for process in started)
 """
 
 

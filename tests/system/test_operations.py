@@ -30,14 +30,26 @@ TABLE = {
          "operations": ["tiny_nowhere"], "cells": {"one": {"documented": "NS"}}}]}
 
 
+# Two rows of one operation: the code of one is within that of the other.
+CODES = {
+    "table": "tiny-codes", "title": "Tiny Frame", "source": "nobody",
+    "recipes": [{"name": "UDA", "title": "call use_deterministic"}, {"name": "FIX", "title": "patch it"}],
+    "columns": [{"id": "two", "title": "Tiny Frame 2", "recipes": ["UDA"],
+                 "versions": {"framework": "Tiny Frame", "from": "2.0"}}],
+    "rows": [{"id": name, "title": name, "subject": "framework", "framework": "Tiny Frame",
+              "operations": ["tiny_scaled"], "cells": {"two": {"documented": code}}}
+             for name, code in (("both", "FIX or UDA"), ("one", "UDA"), ("again", "UDA"))]}
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("operations")
     (folder / "documents.json").write_text(json.dumps(TABLE))
+    (folder / "codes.json").write_text(json.dumps(CODES))
     stacks = [{"name": name, "worker": str(tiny.stack(folder / name, version, **how))} for name, version, how in (
         ("tiny-1", "1.0", {}), ("tiny-2", "2.0", {"start": "1e-9", "more": tiny.SCALED}))]
     own = Service(folder, options=["--no-survey"], config={
-        "stacks": stacks, "profiles": [str(folder / "documents.json")]})
+        "stacks": stacks, "profiles": [str(folder / "documents.json"), str(folder / "codes.json")]})
     own.start()
     for path in "/v1/operations", "/v1/operations?framework=JAX", "/v1/operations?table=tiny-documents":
         assert own.get(path)["items"] == []
@@ -128,6 +140,12 @@ def test_what_documents_say_is_of_the_era_and_of_the_device(rows):
     assert {row["backend"] for row in rows.values()} == {"cpu"} and all(row["model"] for row in rows.values())
     claims = {variant["variant"]: variant["claim"] for variant in rows["tiny_total", "1.0"]["variants"]}
     assert claims == {"default": None, "deterministic": "deterministic"}
+
+
+def test_what_documents_say_is_said_once_and_whole(rows):
+    said = rows["tiny_scaled", "2.0"]["documents"].split("; ")
+    assert sorted(said) == ["FIX or UDA (Tiny Frame 2, of GPUs)", "UDA (Tiny Frame 2, of GPUs)",
+                            "no code (no column, of GPUs)"]
 
 
 def test_the_lines_of_a_table(service, rows):

@@ -1,221 +1,195 @@
-/* A cell in which nothing varied is shown what varied beside it, of its own framework,
- * kind, settings, environment and conditions only.  Each part of it alone makes it
- * nobody's witness. */
+/* The witness of the last commit, taken away or changed while it is kept. */
 #include "tests/unit/db/store_fixture.h"
 
-#include "daemon/base/buf.h"
-#include "db/views/witness.h"
+#include <inttypes.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-enum { OWN_CONTROL, OWN, OTHER, ANOTHER, ITEMS };
+#include "daemon/base/mem.h"
+#include "db/integrity/witness.h"
+#include "db/tx.h"
 
-static const char contention[] = "{\"contention\":4}";
-
-enum difference {
-    NO_DIFFERENCE,
-    MODEL, /* of the other operation */
-    FRAMEWORK,
-    KIND,
-    SETTINGS,
-    NO_CONTROL,
-    ENVIRONMENT,
-    CONDITIONS,
-    STEADY,
-    WRONG,
-    OWN_MODEL, /* of the cell, from here on */
-    OWN_ONE_RUN,
-    OWN_VARIES,
-    OWN_CONTROL_VARIES,
-    OWN_CONTROL_UNMEASURED,
-    OWN_CONTROL_BY_DEVICE, /* differs between two, each of which agrees with itself */
-    SAME_OPERATION,        /* of another size */
-    DIFFERENCES
-};
-
-static void framework(struct job_item *item, const char *name)
+static enum err_code change(struct tx *tx, void *arg, struct err *err)
 {
-    item->subject = SUBJECT_FRAMEWORK;
-    snprintf(item->subject_name, sizeof item->subject_name, "%s", name);
+    (void)arg;
+    return tx_run(tx, err, "INSERT INTO accepted_loss (at_ms, what) VALUES (1, 'x')");
 }
 
-static void name(struct job_item *item, const char *workload)
+static enum err_code leave(struct tx *tx, void *arg, struct err *err)
 {
-    snprintf(item->key.workload, sizeof item->key.workload, "%s", workload);
+    (void)tx;
+    (void)arg;
+    (void)err;
+    return ERR_OK;
 }
 
-static void insert_job(struct fixture *f, enum difference d)
+static enum err_code read_commits(struct tx *tx, void *arg, struct err *err)
 {
-    struct job_item items[] = { fixture_item("unordered", "cpu:a", 9),
-                                fixture_item("ordered", "cpu:a", 9),
-                                fixture_item("unordered", "cpu:a", 9),
-                                fixture_item("unordered", "cpu:a", 9) };
-    struct fixture_job j = fixture_job(1, items, ITEMS);
+    return commits_read(tx, arg, err);
+}
 
-    for (int i = 0; i < ITEMS; i++) {
-        snprintf(items[i].stack, sizeof items[i].stack, "external");
-        if (!(i < OTHER && d == OWN_MODEL) && !(i == OTHER && d == MODEL)) {
-            framework(&items[i], i == OTHER && d == FRAMEWORK ? "JAX" : "PyTorch");
-        }
+/* What the witness says of the database. */
+static enum witness_word ask(struct fixture *f, struct commits *ret_witnessed)
+{
+    struct commits found;
+    struct err err;
+
+    assert_int_equal(store_read_sync(f->store, read_commits, &found, &err), ERR_OK);
+    return witness_ask(f->path, &found, ret_witnessed);
+}
+
+static void write_work(struct fixture *f, store_fn fn)
+{
+    struct err err;
+
+    assert_int_equal(store_write_sync(f->store, fn, NULL, &err), ERR_OK);
+}
+
+static void replace(const char *path)
+{
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    fputs("reprod commit 1\n", file);
+    fclose(file);
+}
+
+static void remove_it(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+}
+
+static void replace_it(const char *path)
+{
+    assert_int_equal(unlink(path), 0);
+    replace(path);
+}
+
+static void truncate_it(const char *path)
+{
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+/* Also where nothing more is committed. */
+static void test_it_is_made_anew(void **state)
+{
+    static void (*const harms[])(const char *) = { remove_it, replace_it, truncate_it,
+                                                   replace };
+    struct fixture *f = *state;
+    char *path = xasprintf("%s-seq", f->path);
+    struct commits before, after;
+
+    write_work(f, change);
+    for (int i = 0; i < 4; i++) {
+        struct stat st;
+
+        assert_int_equal(ask(f, &before), WITNESS_AGREES);
+        harms[i](path);
+        write_work(f, leave);
+        assert_int_equal(ask(f, &after), WITNESS_AGREES);
+        assert_int_equal(after.number, before.number);
+        assert_false(store_witness_gone(f->store));
+        assert_int_equal(stat(path, &st), 0);
+        write_work(f, change);
+        assert_int_equal(ask(f, &after), WITNESS_AGREES);
+        assert_int_equal(after.number, before.number + 1);
     }
-    if (d == SAME_OPERATION) {
-        snprintf(items[OTHER].key.size, sizeof items[OTHER].key.size, "other");
-    } else {
-        name(&items[OTHER], "index_put");
-    }
-    if (d == OWN_CONTROL_BY_DEVICE) {
-        snprintf(items[ANOTHER].device, sizeof items[ANOTHER].device, "cpu:b");
-    } else {
-        name(&items[ANOTHER], "zeta");
-    }
-    snprintf(items[OTHER].kind, sizeof items[OTHER].kind, "%s",
-             d == KIND ? "entropy" : "");
-    if (d == SETTINGS) {
-        snprintf(items[OTHER].key.variant, sizeof items[OTHER].key.variant, "other");
-    }
-    if (d == NO_CONTROL) {
-        items[OTHER].is_control = false;
-        snprintf(items[OTHER].no_control, sizeof items[OTHER].no_control, "none");
-    }
-    if (d == CONDITIONS) {
-        run_options_read(contention, &items[OTHER].options);
-    }
-    fixture_write(f, fixture_insert_job, &j);
+    free(path);
 }
 
-static void store(struct fixture *f, struct fixture_run r)
-{
-    r.job = 1;
-    r.outcome = OUTCOME_COMPLETED;
-    r.environment = r.environment ? r.environment : 1;
-    fixture_write(f, fixture_whole_run, &r);
-}
-
-static void challenge(struct fixture *f, int n, int item, int environment)
-{
-    store(f, (struct fixture_run){ .n = n,
-                                   .item = item,
-                                   .environment = environment,
-                                   .seed = 7000,
-                                   .input = 40 + n,
-                                   .digest = 60 + 4 * n });
-}
-
-static void run_twice(struct fixture *f, struct fixture_run r)
-{
-    store(f, r);
-    r.n += 900;
-    store(f, r);
-}
-
-static void arrange(struct fixture *f, enum difference d)
-{
-    insert_job(f, d);
-    run_twice(
-        f, (struct fixture_run){ .n = 1,
-                                 .item = OTHER,
-                                 .distinct = d == STEADY ? 1 : 3,
-                                 .environment = d == ENVIRONMENT ? 2 : 1,
-                                 .circumstances = d == CONDITIONS ? contention : NULL });
-    if (d != WRONG) {
-        challenge(f, 2, OTHER, d == ENVIRONMENT ? 2 : 1);
-    }
-    if (d != OWN_CONTROL_UNMEASURED) {
-        run_twice(f, (struct fixture_run){ .n = 10,
-                                           .item = OWN_CONTROL,
-                                           .distinct = d == OWN_CONTROL_VARIES ? 3 : 1 });
-    }
-    if (d == OWN_CONTROL_BY_DEVICE) {
-        run_twice(f, (struct fixture_run){ .n = 15, .item = ANOTHER, .digest = 7 });
-    }
-    store(f, (struct fixture_run){
-                 .n = 20, .item = OWN, .distinct = d == OWN_VARIES ? 3 : 1 });
-    if (d != OWN_ONE_RUN) {
-        store(f, (struct fixture_run){ .n = 21, .item = OWN });
-    }
-}
-
-struct question {
-    struct cell cell;
-    bool found;
-    struct witness witness;
-};
-
-static enum err_code ask(struct tx *tx, void *arg, struct err *err)
-{
-    struct question *q = arg;
-
-    return witness_of(tx, &q->cell, &q->found, &q->witness, err);
-}
-
-static void take_own(void *arg, const struct cell *cell)
-{
-    struct question *q = arg;
-
-    if (strcmp(cell->key.workload, "conv_wgrad") == 0 &&
-        strcmp(cell->key.variant, q->cell.key.variant) == 0) {
-        q->cell = *cell;
-    }
-}
-
-static enum err_code read_own(struct tx *tx, void *arg, struct err *err)
-{
-    return cells_each(tx, "00000000000000000000000000000001", 0, take_own, arg, err);
-}
-
-/* The witness of conv_wgrad's VARIANT; "" if there is none. */
-static const char *witness_name(struct fixture *f, const char *variant)
-{
-    static struct question q;
-
-    q = (struct question){ 0 };
-    snprintf(q.cell.key.variant, sizeof q.cell.key.variant, "%s", variant);
-    fixture_read(f, read_own, &q);
-    assert_true(q.cell.id > 0);
-    fixture_read(f, ask, &q);
-    return q.found ? q.witness.cell.key.workload : "";
-}
-
-static void test_each_part_alone_makes_it_nobodys_witness(void **state)
-{
-    for (int d = 0; d < DIFFERENCES; d++) {
-        const char *expected = d == NO_DIFFERENCE ? "index_put" : "";
-
-        if (d > 0) {
-            fixture_teardown(state);
-            fixture_setup(state);
-        }
-        arrange(*state, d);
-        assert_string_equal(witness_name(*state, "ordered"), expected);
-    }
-}
-
-static void test_a_control_has_one_too_and_is_not_its_own(void **state)
-{
-    arrange(*state, NO_DIFFERENCE);
-    assert_string_equal(witness_name(*state, "unordered"), "index_put");
-    fixture_teardown(state);
-    fixture_setup(state);
-    arrange(*state, OWN_CONTROL_VARIES);
-    assert_string_equal(witness_name(*state, "unordered"), "");
-}
-
-static void test_the_one_that_varies_most_stands_for_all(void **state)
+/* What cannot be made anew is told, until it can. */
+static void test_it_cannot_be_made_anew(void **state)
 {
     struct fixture *f = *state;
+    char *path = xasprintf("%s-seq", f->path);
+    struct commits witnessed;
 
-    arrange(f, NO_DIFFERENCE);
-    run_twice(f, (struct fixture_run){ .n = 30, .item = ANOTHER, .distinct = 3 });
-    challenge(f, 31, ANOTHER, 1);
-    assert_string_equal(witness_name(f, "ordered"), "index_put"); /* by name */
-    store(f, (struct fixture_run){ .n = 40, .item = OTHER, .distinct = 3 });
-    assert_string_equal(witness_name(f, "ordered"), "zeta");
+    write_work(f, change);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_work(f, change);
+    assert_true(store_witness_gone(f->store));
+    assert_int_equal(rmdir(path), 0);
+    write_work(f, leave);
+    assert_false(store_witness_gone(f->store));
+    assert_int_equal(ask(f, &witnessed), WITNESS_AGREES);
+    free(path);
+}
+
+static void edit(struct fixture *f, const char *sql)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(f->path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void probe_done(void *arg, const struct err *result)
+{
+    *(struct err *)arg = *result;
+}
+
+static struct err probe(struct fixture *f, bool commits)
+{
+    struct err found = { .code = ERR_INTERNAL };
+
+    store_probe(f->store, commits, &found, probe_done);
+    while (store_pending(f->store) > 0) {
+        struct pollfd ready = { .fd = store_fd(f->store), .events = POLLIN };
+
+        poll(&ready, 1, -1);
+        store_dispatch(f->store);
+    }
+    return found;
+}
+
+/* Whoever takes the count away, or sets it back, hides a loss: nothing is acknowledged
+ * until it is put back. */
+static void test_the_count_is_taken_away_while_served(void **state)
+{
+    static const char *const edits[] = {
+        "DELETE FROM commits",
+        "UPDATE commits SET number = number - 1",
+        "UPDATE commits SET lineage = lineage + 1",
+    };
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 3; i++) {
+        struct commits before, after;
+        struct err err;
+        char back[128];
+
+        write_work(f, change);
+        assert_int_equal(ask(f, &before), WITNESS_AGREES);
+        edit(f, edits[i]);
+        assert_int_equal(store_write_sync(f->store, change, NULL, &err), ERR_IO);
+        assert_non_null(strstr(err.message, "the count of commits in the database"));
+        assert_int_equal(probe(f, false).code, ERR_IO);
+        assert_int_equal(probe(f, true).code, ERR_IO);
+        assert_int_equal(store_write_sync(f->store, change, NULL, &err), ERR_IO);
+        snprintf(back, sizeof back,
+                 "DELETE FROM commits; INSERT INTO commits VALUES (%" PRId64 ", %" PRId64
+                 ")",
+                 before.lineage, before.number);
+        edit(f, back);
+        assert_int_equal(probe(f, true).code, ERR_OK);
+        write_work(f, change);
+        assert_int_equal(ask(f, &after), WITNESS_AGREES);
+        assert_int_equal(after.number, before.number + 1);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(test_each_part_alone_makes_it_nobodys_witness),
-        STORE_TEST(test_a_control_has_one_too_and_is_not_its_own),
-        STORE_TEST(test_the_one_that_varies_most_stands_for_all),
+        cmocka_unit_test_setup_teardown(test_it_is_made_anew, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_it_cannot_be_made_anew, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_the_count_is_taken_away_while_served,
+                                        fixture_setup, fixture_teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,41 +1,7 @@
 /* Profile tables: the built-in ones, and what is refused. */
+#include "tests/unit/evidence/profile_fixture.h"
+
 #include "daemon/base/nearest.h"
-#include "daemon/evidence/profile.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static const char good[] =
-    "{'table':'t','title':'T','source':'S','recipes':[{'name':'TDO','title':'do'}],"
-    "'columns':[{'id':'c1','title':'C','recipes':['TDO']},"
-    "           {'id':'c2','title':'D','recipes':['TDO']}],"
-    "'rows':[{'workload':'w','title':'W','subject':'model','cells':{'c1':{"
-    "  'model':{'none':'unordered','TDO':'raises'},'documented':'NS!'}}}]}";
-
-/* JSON with ' for ", and the first FROM replaced by TO. */
-static struct profile_table *parse(const char *from, const char *to, struct err *err)
-{
-    char text[2048];
-    const char *at = from ? strstr(good, from) : NULL;
-    struct profile_table *table = NULL;
-
-    if (at) {
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to,
-                 at + strlen(from));
-    } else {
-        snprintf(text, sizeof text, "%s", good);
-    }
-    for (char *c = text; *c; c++) {
-        *c = *c == '\'' ? '"' : *c;
-    }
-    return profile_parse("t.json", text, strlen(text), &table, err) == ERR_OK ? table
-                                                                              : NULL;
-}
 
 static void test_parse(void **state)
 {
@@ -51,43 +17,6 @@ static void test_parse(void **state)
     assert_null(t->rows[0].cells[0].choices[1].variant);
     assert_string_equal(t->rows[0].cells[0].documented, "NS!");
     profile_free(t);
-}
-
-/* Which versions a column is of, and which operations compute a row's source. */
-static void test_versions_and_operations(void **state)
-{
-    struct err err;
-    struct profile_table *t = parse(
-        "'recipes':['TDO']},",
-        "'recipes':['TDO'],'versions':{'framework':'F','from':'2.2','to':'2.7'}},", &err);
-
-    (void)state;
-    assert_non_null(t);
-    assert_string_equal(t->column_versions[0].framework, "F");
-    assert_string_equal(t->column_versions[0].from, "2.2");
-    assert_string_equal(t->column_versions[0].to, "2.7");
-    assert_null(t->column_versions[1].framework);
-    assert_null(t->rows[0].operations);
-    assert_string_equal(t->rows[0].backend, "cuda");
-    profile_free(t);
-    t = parse("'subject':'model'",
-              "'subject':'model','operations':['f_a'],'backend':'cpu'", &err);
-    assert_non_null(t);
-    assert_int_equal(json_array_size(t->rows[0].operations), 1);
-    assert_string_equal(t->rows[0].backend, "cpu");
-    profile_free(t);
-    assert_null(parse("'subject':'model'", "'subject':'model','operations':[]", &err));
-    assert_null(parse("'subject':'model'", "'subject':'model','backend':'tpu'", &err));
-    assert_null(parse("'recipes':['TDO']},",
-                      "'recipes':['TDO'],'versions':{'framework':'F','from':'2.x'}},",
-                      &err));
-    assert_non_null(
-        strstr(err.message, "/columns/0/versions/from: must be numbers and dots"));
-    assert_null(parse("'recipes':['TDO']},",
-                      "'recipes':['TDO'],'versions':{'framework':'F','from':''}},",
-                      &err));
-    assert_null(parse("'recipes':['TDO']},",
-                      "'recipes':['TDO'],'versions':{'from':'2'}},", &err));
 }
 
 /* One row names the extra recipe of the column, the other does not. */
@@ -596,7 +525,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),
-        cmocka_unit_test(test_versions_and_operations),
         cmocka_unit_test(test_extra_recipes),
         cmocka_unit_test(test_a_row_for_each_subject),
         cmocka_unit_test(test_a_row_without_a_workload),

@@ -1,4 +1,4 @@
-#include "db/views/witness.h"
+#include "db/views/cell_witness.h"
 
 #include <string.h>
 
@@ -57,8 +57,8 @@ static enum err_code find(struct tx *tx, const struct cell *cell, int64_t *ret_i
     return query_end(&q, err) == ERR_OK ? code : err->code;
 }
 
-enum err_code witness_of(struct tx *tx, const struct cell *cell, bool *ret_found,
-                         struct witness *ret_witness, struct err *err)
+enum err_code cell_witness_of(struct tx *tx, const struct cell *cell, bool *ret_found,
+                              struct cell_witness *ret_witness, struct err *err)
 {
     int64_t id = 0;
 

@@ -5,12 +5,13 @@
 #include "api/render/nouns_json.h"
 #include "daemon/base/buf.h"
 #include "daemon/evidence/verdict.h"
-#include "db/views/witness.h"
+#include "db/views/cell_witness.h"
 
 /* "one digest in 200 runs: a run differs with less than 1.5 %; pytorch_index_put default
  * varied beside it, 5 digests in 5 runs"; or, where not every run was asked for so,
  * "varied beside it with contention 4, 5 digests in 9 runs in all". */
-static void words(const struct cell *cell, const struct witness *witness, struct buf *buf)
+static void words(const struct cell *cell, const struct cell_witness *witness,
+                  struct buf *buf)
 {
     const struct cell *seen = &witness->cell;
     int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
@@ -36,10 +37,10 @@ enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
                                 struct json_out *out, struct err *err)
 {
     struct buf text = BUF_INIT;
-    struct witness witness;
+    struct cell_witness witness;
     bool found;
 
-    if (witness_of(tx, cell, &found, &witness, err) != ERR_OK) {
+    if (cell_witness_of(tx, cell, &found, &witness, err) != ERR_OK) {
         return err->code;
     }
     if (!out_object(out, "witness", found)) {

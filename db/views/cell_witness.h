@@ -1,6 +1,6 @@
 /* The witness of a cell: what varied beside it, where nothing of its own did. */
-#ifndef DB_VIEWS_WITNESS_H
-#define DB_VIEWS_WITNESS_H
+#ifndef DB_VIEWS_CELL_WITNESS_H
+#define DB_VIEWS_CELL_WITNESS_H
 
 #include <stdbool.h>
 
@@ -10,7 +10,7 @@
 
 struct tx;
 
-struct witness {
+struct cell_witness {
     struct cell cell;
     char conditions[RUN_OPTIONS_SIZE]; /* under which it varied, "" for none */
 };
@@ -21,7 +21,7 @@ struct witness {
  * kind, that varies and computes from its inputs, in runs under conditions under which
  * CELL has enough runs.  Of several the one with the most digests in its runs, then the
  * first by name.  *RET_FOUND false: there is none, or CELL is no such cell. */
-enum err_code witness_of(struct tx *tx, const struct cell *cell, bool *ret_found,
-                         struct witness *ret_witness, struct err *err);
+enum err_code cell_witness_of(struct tx *tx, const struct cell *cell, bool *ret_found,
+                              struct cell_witness *ret_witness, struct err *err);
 
 #endif
