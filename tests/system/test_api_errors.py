@@ -494,6 +494,7 @@ def test_pipelined_requests_are_answered_in_order(service):
     assert answer.rindex(b"HTTP/1.1 200") < answer.index(b"HTTP/1.1 404")
 
 
+@pytest.mark.long
 def test_trickled_requests_are_cut_off(service):
     """A byte now and then does not hold a connection: whole within 15 s, or gone."""
     with socket.create_connection(("127.0.0.1", service.port), 60) as connection:
@@ -565,6 +566,7 @@ def test_who_is_served_makes_no_room(start_service):
                 assert chunk, "the stream was ended"
 
 
+@pytest.mark.long
 def test_stopping_with_requests_under_way(start_service):
     """Streams open and requests pipelined: it still exits cleanly (checked by the fixture)."""
     service = start_service()

@@ -173,6 +173,7 @@ TINY = ROOT / "tests" / "fixtures" / "frameworks" / "pack_tiny.py"
 
 
 @needs_simulator
+@pytest.mark.long
 def test_packs_of_an_interpreter(interpreter, tmp_path):
     """One of them lacks its framework, which costs the other nothing.  What a control needs to vary is up to
     the order of a set."""

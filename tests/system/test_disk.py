@@ -82,6 +82,7 @@ def all_places(service):
         yield path, status, body if isinstance(body, str) else body.get("detail", "")
 
 
+@pytest.mark.long
 def test_a_disk_that_cannot_be_read(served):
     """Whoever asks is told, whether anybody reads or not; then it is well by itself."""
     service, disk = served

@@ -141,6 +141,7 @@ def broken_runs(service):
     return runs + runs_of(service, workloads=["slow"], variants=SLOW, runs=2)
 
 
+@pytest.mark.long
 def test_a_broken_command_earns_nothing_and_says_why(service):
     runs = broken_runs(service)
     for name, (outcome, words) in BROKEN.items():

@@ -287,6 +287,7 @@ def test_an_agent_that_stays_silent_is_replaced(start_service, tmp_path, launch,
                 os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_an_agent_that_floods_its_standard_error(start_service, tmp_path):
     """The log stays short and says what it leaves out, the host is said to be noisy, and runs go on."""
     flood = f"yes {60 * 'flood'} >&2 & exec {BUILD / 'reprod'} agent --stack cpu={SELFTEST_WORKER}"

@@ -168,6 +168,7 @@ def test_streams_end_when_the_service_stops(start_service):
     listener.close()
 
 
+@pytest.mark.long
 def test_a_comment_keeps_the_stream_alive(service):
     listener = Listener(service)
     while "comment" not in listener.next():

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 import fixture_data
 from page import (all_of, cell, cell_count, connection, console_errors, js, open_page, text, value,
                   wait_for)
@@ -52,6 +54,7 @@ def test_a_burst_of_events_is_few_requests(browser, fixture):
     assert server.not_modified > 0
 
 
+@pytest.mark.long
 def test_lost_stream_is_said_and_polled(browser, fixture):
     server = fixture("survey")
     open_page(browser, server.url)
@@ -69,6 +72,7 @@ def test_lost_stream_is_said_and_polled(browser, fixture):
     wait_for("currency", lambda: "nothing newer" not in text(browser, "#matrix-as-of"))
 
 
+@pytest.mark.long
 def test_mute_stream_is_not_called_live(browser, fixture):
     server = fixture("survey")
     server.streams_mute = True

@@ -1,10 +1,7 @@
 /* The matrix: joined cells, derived codes. */
 #include "tests/unit/evidence/matrix_fixture.h"
 
-#include <jansson.h>
-
 #include "api/render/matrix.h"
-#include "daemon/base/array.h"
 #include "daemon/evidence/matrix_count.h"
 
 /* Of the cases of a variant the one with the fewest runs is shown. */
