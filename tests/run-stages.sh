@@ -35,7 +35,8 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 
 everyday() {
     # A file's tests stay together: what they share is made once.
-    stage 'gcc: unit, system and web tests' build_and check PYTEST="-m 'not long' --dist loadfile"
+    stage 'gcc: unit, system and web tests' build_and check BESIDE=$((jobs * 2)) \
+        PYTEST="-m 'not long' --dist loadfile"
     stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
 }
 deep() {
