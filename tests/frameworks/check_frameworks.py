@@ -29,8 +29,9 @@ UNREACHABLE = 75
 RUNS = 5  # of each cell
 HOURS = 6  # a job that takes longer hangs
 # PyTorch's wheels of version 2 bring CUDA along: 2.7 and 2.8 GiB to download, 5 GiB each on disk.
-VERSIONS = {"jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"], "onnxruntime": ["1.16.3", "1.23.2"],
-            "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
+VERSIONS = {"inductor": ["2.4.1", "2.15.0"], "jax": ["0.4.30", "0.10.2"], "numpy": ["1.26.4", "2.4.6"],
+            "onnxruntime": ["1.16.3", "1.23.2"], "pytorch": ["1.12.1", "2.4.1", "2.15.0"], "tensorflow": ["2.12.1", "2.15.1", "2.21.0"]}
+PACKAGE_OF = {"inductor": "pytorch"}  # whose installed folder it is measured in: it is a part of that package
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
 SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
@@ -62,13 +63,14 @@ def size_of(folder):
 
 def install(framework, version, options):
     """The stack's entry; installs it where the cache lacks it."""
-    folder = options.cache / f"{framework}-{version}"
+    package = PACKAGE_OF.get(framework, framework)
+    folder = options.cache / f"{package}-{version}"
     if not (folder / "framework.json").exists():
         refusals = []
         for python in interpreters():
             source = ["--wheels", str(options.wheels)] if options.wheels else []
-            done = subprocess.run([sys.executable, str(SCRIPT), "--framework", framework, "--version",
-                                   version, "--into", str(options.cache), "--python", python, *source],
+            done = subprocess.run([sys.executable, str(SCRIPT), "--framework", package,
+                                   "--version", version, "--into", str(options.cache), "--python", python, *source],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
             print(done.stderr, end="", flush=True)
             if done.returncode == 0:
@@ -79,8 +81,8 @@ def install(framework, version, options):
         else:
             sys.exit(f"{framework} {version}: no interpreter here can run it: {refusals}")
     print(f"{folder.name}: {size_of(folder) >> 20} MiB in {folder}", flush=True)
-    return {"name": folder.name, "worker": str(own_worker(folder, framework, options.programs)),
-            "probe_seconds": 300}
+    program = own_worker(folder, framework, options.programs)
+    return {"name": program.name, "worker": str(program), "probe_seconds": 300}
 
 
 def own_worker(folder, framework, programs):
@@ -90,7 +92,7 @@ def own_worker(folder, framework, programs):
     packs = ROOT / "workloads" / "frameworks"
     words = [shlex.split(line)[1], "-s", "-B", packs / "worker.py", "--pack", packs / f"pack_{framework}.py",
              "--packages", folder / "lib"]
-    program = programs / folder.name
+    program = programs / folder.name.replace(PACKAGE_OF.get(framework, framework), framework, 1)
     program.write_text("#!/bin/sh\nunset PYTHONPATH PYTHONHOME\nexec "
                        + " ".join(shlex.quote(str(word)) for word in words) + ' "$@"\n')
     program.chmod(0o755)

@@ -212,6 +212,26 @@ def test_an_interpreter_that_has_it_already(into, wheels, tmp_path):
     assert os.listdir(into) == ["tiny-2.0"]
 
 
+def test_a_second_pack_of_what_is_installed(into, wheels, tmp_path):
+    """Nothing is installed again: only a worker is made, of the same files."""
+    tiny.wheel(wheels, "2.0")
+    assert install(into, wheels, "2.0").returncode == 0
+    other = tmp_path / "pack_other.py"
+    other.write_text(PACK.read_text().replace('= "tiny", ', '= "other", '))
+    done = deploy(into, "--pack", other, "--installed", into / "tiny-2.0")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["name"] == "other-2.0"
+    assert sorted(os.listdir(into / "other-2.0")) == ["framework.json", "worker"]
+    facts = json.loads((into / "other-2.0" / "framework.json").read_text())
+    assert (facts["framework"], facts["packages"]) == ("other", str(into / "tiny-2.0" / "lib"))
+    done = deploy(into, "--pack", other, "--installed", into / "tiny-2.0", "--version", "1.0", "--name", "x")
+    assert done.returncode == 1 and "Tiny Frame 2.0 instead of 1.0" in done.stderr
+    for folder in into / "other-1.0", tmp_path:
+        done = deploy(into, "--pack", other, "--installed", folder)
+        assert done.returncode == 1 and f"{folder} is no stack that this script installed" in done.stderr
+    assert sorted(os.listdir(into)) == ["other-2.0", "tiny-2.0"]
+
+
 def test_a_stack_for_gpus(into, wheels, tmp_path):
     """It is installed where there is none, too, and beside that for the CPU."""
     tiny.wheel(wheels, "3.0", cuda="12.0")
