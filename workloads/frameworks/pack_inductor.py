@@ -99,17 +99,27 @@ class Inductor(PyTorch):
             raise Unsupported("PyTorch %s has no %s: what it compiles cannot be told" % (self.version(), name))
         return found
 
+    def generate(self, function, compute):
+        """FUNCTION as it was compiled, and COMPUTE was called with once."""
+        try:
+            compiled = self.framework.compile(function, fullgraph=True)
+            compute(compiled)
+        except Exception as error:
+            inner = getattr(error, "inner_exception", None)
+            if not self.explains(error) or isinstance(inner, (MemoryError, OSError)):
+                raise  # the machine's trouble, or nobody's who said what it is
+            raise Unsupported(words(error)) from None
+        config = self.find("torch._inductor.config")
+        if os.environ.get("TORCHINDUCTOR_DETERMINISTIC") == "1" and config.deterministic is not True:
+            print("PyTorch %s left the mode of TORCHINDUCTOR_DETERMINISTIC when it had compiled the first graph"
+                  % self.version(), file=sys.stderr)
+        return compiled
+
     def compile(self, function, compute):
         """What computes COMPUTE(FUNCTION as it was compiled).  It is compiled here.  Unsupported, in
         Inductor's words, where it is not; and where what computes is not what was generated."""
         with own_folder() as folder:
-            try:
-                compiled = self.framework.compile(function, fullgraph=True)
-                compute(compiled)
-            except Exception as error:
-                if not self.explains(error):
-                    raise
-                raise Unsupported(words(error)) from None
+            compiled = self.generate(function, compute)
             stats = self.find_module("torch._dynamo.utils.counters")["stats"]
             if not self.find_module("torch._inductor.metrics").generated_kernel_count or not stats:
                 raise Unsupported("torch.compile generated no code for it")
