@@ -159,7 +159,7 @@ check-stacks: all $(TRY_LIBRARIES)
 	@$(RUN_PYTEST) -s tests/stacks
 # Real versions of frameworks as stacks, installed into a cache of the user's, once: numpy, ONNX Runtime
 # and JAX in two versions each (140 MB, 380 MB and 1.1 GB), TensorFlow (4.5 GB) and PyTorch (12 GB, of
-# which 5.6 GB are downloaded) in three.  FRAMEWORKS='numpy=1.26.4,2.4.6 jax=' names
+# which 5.6 GB are downloaded) in three, and Inductor in two of these.  FRAMEWORKS='numpy=1.26.4,2.4.6 jax=' names
 # others; RUNS=2,pytorch=5, ONLY='pytorch_index*', FRESH=1 (each run imports its framework itself), REPORT=FILE,
 # WHEELS=FOLDER; JSON=FILE, written after each framework, and GO_ON='FILE FILE': not measured again.
 FRAMEWORKS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/frameworks
