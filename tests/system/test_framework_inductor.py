@@ -311,11 +311,10 @@ def run(worker, variant, path=os.environ["PATH"]):
 def test_real_code_is_generated_and_computes(tmp_path):
     worker = real_worker(tmp_path)
     events = run(worker, "deterministic")
-    assert (events[-1]["outcome"], events[-1]["cause"]) in (("completed", None), ("unsupported", events[-1]["cause"]))
-    if events[-1]["outcome"] == "completed":
-        assert len({event["digest"] for event in events if event["event"] == "iteration"}) == 1
-    else:  # this machine has no compiler, or not what it needs
-        assert "ompile" in events[-1]["cause"]
+    if events[-1]["outcome"] == "unsupported" and "ompile" in events[-1]["cause"]:
+        pytest.skip("this machine cannot compile: " + events[-1]["cause"])
+    assert events[-1]["outcome"] == "completed"
+    assert len({event["digest"] for event in events if event["event"] == "iteration"}) == 1
 
 
 @pytest.mark.long
