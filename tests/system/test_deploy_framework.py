@@ -102,12 +102,19 @@ def test_nothing_is_overwritten(into, wheels, tmp_path):
     assert (into / "mine").is_dir()
 
 
+@pytest.mark.parametrize("name", ["inductor", "jax", "numpy", "onnxruntime", "pytorch", "tensorflow"])
+def test_every_pack_can_be_read(into, name):
+    """Before its framework is there, with what it imports itself."""
+    done = deploy(into, "--framework", name, "--version", "0.0", "--remove")
+    assert done.returncode == 1 and done.stderr == f"framework: there is no {name}-0.0 in {into}\n"
+
+
 def test_the_nearest_that_exist(into, wheels):
     assert refuse(into, wheels, "1.2") == (
         "there is no tinyframe 1.2 for this Python: the nearest are 1.0, 1.1, 2.0")
     done = deploy(into, "--framework", "pytroch", "--version", "2.4.1")
     assert done.returncode == 1 and "no pack of 'pytroch': did you mean pytorch?" in done.stderr
-    assert "There are: jax, numpy, onnxruntime, pytorch, tensorflow" in done.stderr
+    assert "There are: inductor, jax, numpy, onnxruntime, pytorch, tensorflow" in done.stderr
     done = deploy(into, "--framework", "torch", "--version", "2.4.1")
     assert "did you mean pytorch?" in done.stderr
     assert install(into, wheels, "1.0").returncode == 0
