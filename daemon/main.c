@@ -52,6 +52,13 @@ static const struct command commands[] = {
       "wait until a job is over; exit status 1 where a run of it failed" },
     { "drift", drift_main, "drift [--server URL] FROM TO",
       "what happened to each case from one environment to another" },
+    { "check", check_main,
+      "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
+      " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"
+      " [--junit FILE] [--markdown FILE] [--server URL]",
+      "a gate: run a job, and exit with 0 where its results are equal, 1 where they "
+      "differ, 2 "
+      "where that is not verified, 3 where no service answers" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };

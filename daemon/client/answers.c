@@ -1,5 +1,6 @@
 #include "daemon/client/answers.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -96,4 +97,32 @@ json_t *client_ask(const struct server *server, const char *method, const char *
     }
     answer_release(&answer);
     return value;
+}
+
+char *client_read_file(const char *path, struct err *err)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdin : fopen(path, "re");
+    struct buf text = BUF_INIT;
+    static char part[65536];
+    size_t n;
+
+    if (!file) {
+        err_set(err, ERR_INVALID, "%.200s: %s", path, strerror(errno));
+        return NULL;
+    }
+    while ((n = fread(part, 1, sizeof part, file)) > 0) {
+        buf_add(&text, part, n);
+    }
+    if (ferror(file)) {
+        err_set(err, ERR_INVALID, "%.200s cannot be read", path);
+    }
+    if (!standard) {
+        fclose(file);
+    }
+    if (err->code != ERR_OK) {
+        buf_release(&text);
+        return NULL;
+    }
+    return buf_detach(&text, NULL);
 }

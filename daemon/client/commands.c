@@ -1,5 +1,4 @@
 /* reprod status, matrix, submit, wait, drift: each asks for one thing and prints it. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,8 @@
 
 /* A name and a value of a query, where the value is given. */
 struct parameter {
-    const char *name, *value;
+    const char *name;
+    const char *const *value;
 };
 
 /* PATH and a query of the PARAMETERS that have a value.  Caller frees. */
@@ -29,8 +29,8 @@ static char *with_query(const char *path, const struct parameter *parameters, in
 
     buf_puts(&text, path);
     for (int i = 0; i < count; i++) {
-        if (parameters[i].value) {
-            char *value = url_escape(parameters[i].value);
+        if (*parameters[i].value) {
+            char *value = url_escape(*parameters[i].value);
 
             buf_printf(&text, "%c%s=%s", between, parameters[i].name, value);
             free(value);
@@ -98,6 +98,10 @@ int matrix_main(int argc, char **argv)
         { "--view", &view },         { "--environment", &environment },
         { "--workload", &workload }, { NULL, NULL }
     };
+    const struct parameter parameters[] = { { "table", &table },
+                                            { "view", &view },
+                                            { "environment", &environment },
+                                            { "workload", &workload } };
     struct err err = { .code = ERR_OK };
     struct server server;
 
@@ -105,10 +109,6 @@ int matrix_main(int argc, char **argv)
         server_read(url, &server, &err) != ERR_OK) {
         return client_error(&err);
     }
-    const struct parameter parameters[] = { { "table", table },
-                                            { "view", view },
-                                            { "environment", environment },
-                                            { "workload", workload } };
     return show(&server, "/v1/matrix.txt", parameters, COUNT_OF(parameters));
 }
 
@@ -116,6 +116,7 @@ int drift_main(int argc, char **argv)
 {
     const char *url = NULL, *sides[2];
     const struct client_option options[] = { { "--server", &url }, { NULL, NULL } };
+    const struct parameter parameters[] = { { "from", &sides[0] }, { "to", &sides[1] } };
     struct err err = { .code = ERR_OK };
     struct server server;
 
@@ -123,37 +124,7 @@ int drift_main(int argc, char **argv)
         server_read(url, &server, &err) != ERR_OK) {
         return client_error(&err);
     }
-    const struct parameter parameters[] = { { "from", sides[0] }, { "to", sides[1] } };
     return show(&server, "/v1/drift.txt", parameters, COUNT_OF(parameters));
-}
-
-/* The whole of the file PATH, "-": of standard input.  NULL: ERR says why. */
-static char *read_file(const char *path, struct err *err)
-{
-    bool standard = strcmp(path, "-") == 0;
-    FILE *file = standard ? stdin : fopen(path, "re");
-    struct buf text = BUF_INIT;
-    static char part[65536];
-    size_t n;
-
-    if (!file) {
-        err_set(err, ERR_INVALID, "%.200s: %s", path, strerror(errno));
-        return NULL;
-    }
-    while ((n = fread(part, 1, sizeof part, file)) > 0) {
-        buf_add(&text, part, n);
-    }
-    if (ferror(file)) {
-        err_set(err, ERR_INVALID, "%.200s cannot be read", path);
-    }
-    if (!standard) {
-        fclose(file);
-    }
-    if (err->code != ERR_OK) {
-        buf_release(&text);
-        return NULL;
-    }
-    return buf_detach(&text, NULL);
 }
 
 int submit_main(int argc, char **argv)
@@ -170,7 +141,7 @@ int submit_main(int argc, char **argv)
         server_read(url, &server, &err) != ERR_OK) {
         return client_error(&err);
     }
-    body = read_file(path, &err);
+    body = client_read_file(path, &err);
     if (!body) {
         return client_error(&err);
     }

@@ -13,7 +13,7 @@ static enum err_code unknown(const char *word, const struct client_option *optio
     char hint[NEAREST_HINT_SIZE];
     int count = 0;
 
-    for (; options[count].name && count < OPTIONS_MAX; count++) {
+    for (; count < OPTIONS_MAX && options[count].name; count++) {
         names[count] = options[count].name;
     }
     return err_set(err, ERR_INVALID, "there is no option '%.100s'%s", word,
