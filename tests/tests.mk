@@ -27,6 +27,7 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) 
         $(B)/link.flags
 	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
 $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
+$(B)/tests/cuda/test_conv_chosen: $(call obj,$(addprefix cuda/cudnn/,conv_algorithms.c conv_bound.c conv_chosen.c))
 
 # The fuzz targets, with what they call beyond the daemon: run with their corpus by a unit
 # test, and, in a flavour of its own, by libFuzzer.
