@@ -367,6 +367,12 @@ def test_unknown_statements_are_refused():
             parse(harness.HEAD + text)
 
 
+def test_parameters_have_their_names_whatever_is_said_of_their_pointers():
+    text = (".entry k(.param .u64 .ptr .align 1 a, .param .u64 .ptr b, .param .u64 .ptr .global .align 4 c,\n"
+            ".param .align 8 .b8 d[24], .param .u32 e)\n{\nret;\n}\n")
+    assert parse(text).kernels[0].parameters == {"a": 8, "b": 8, "c": 8, "d": 24, "e": 4}
+
+
 def test_shared_memory_is_laid_out():
     """Static variables by their alignment, and what a launch adds behind them."""
     [kernel] = parse(harness.HEAD + ".extern .shared .align 16 .b8 more[];\n" + entry("k", [
