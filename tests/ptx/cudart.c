@@ -102,6 +102,17 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
     return cudaSuccess;
 }
 
+/* Page-locked or not is the same here. */
+cudaError_t cudaMallocHost(void **ret_memory, size_t bytes)
+{
+    *ret_memory = malloc(bytes);
+    if (!*ret_memory) {
+        return cudart_failed(cudaErrorMemoryAllocation);
+    }
+    memset(*ret_memory, POISON, bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaFree(void *memory)
 {
     shadow_free(memory);

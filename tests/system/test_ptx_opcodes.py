@@ -66,6 +66,7 @@ ROWS = [
     ("bfe.u32", [0xffffffff, 4, 255], 0x0fffffff), ("bfi.b32", [0xff, 0, 8, 4], 0xf00),
     ("bfi.b64", [0xff, MINUS, 60, 64], MINUS), ("bfi.b64", [0, MINUS, 32, 32], 0xffffffff),
     ("bfi.b32", [0xff, 7, 32, 4], 7), ("brev.b32", [1], 0x80000000), ("popc.b64", [MINUS], 64), ("popc.b32", [7], 3),
+    ("bfind.shiftamt.u32", [1], 31), ("bfind.shiftamt.u32", [0x80000000], 0), ("bfind.shiftamt.u32", [0], 0xffffffff),
     ("clz.b32", [0], 32), ("clz.b32", [1], 31), ("clz.b64", [0], 64), ("clz.b64", [1], 63),
     ("prmt.b32", [0x44332211, 0x88776655, 0x3210], 0x44332211), ("prmt.b32", [0x44332211, 0x88776655, 0x7654], 0x88776655),
     ("prmt.b32", [0x44332211, 0x88776655, 0xf000], 0xff111111), ("prmt.b32", [0x44332211, 0, 0x8888], 0),
