@@ -11,9 +11,8 @@ enum {
     CHANNEL_SLOTS = 64,     /* `ordered`: groups of rows, which a tree joins */
     CHANNEL_TASK_ROWS = 32, /* summed by a thread before its atomicAdds */
     CHANNEL_AHEAD = 16,     /* rows that it reads before it adds them */
-    CHANNEL_THREADS =
-        64, /* of a block of `ordered`: few, so that all of the device reads */
-    CHANNEL_JOIN_SIDE = 32 /* sums of a thread block, and members of a tree */
+    CHANNEL_THREADS = 64,   /* of a block of `ordered`: small ones fill a device */
+    CHANNEL_JOIN_SIDE = 32  /* sums of a thread block, and members of a tree */
 };
 
 /* Who normalizes: mean and inv_std are of a channel (batch) or of a row (layer). */
