@@ -66,7 +66,7 @@ check-ptx-planted: export PTX_LINK := $(PTX_LINK)
 check-ptx-planted: export PTX_OBJECTS := $(PTX_OBJECTS)
 check-ptx-planted: export PTX_LIBS := $(PTX_LIBS)
 check-ptx-planted: $(PTX_WORKER)
-	@$(PYTHON) tests/ptx/planted.py $(B) $(FAULT)
+	@$(PYTHON) tests/ptx/planted.py $(B) $(if $(FAULT),'$(FAULT)')
 else
 check-ptx check-ptx-short check-ptx-planted check-ptx-libraries:
 	@echo 'skipped: nvcc\'s PTX, since there is no nvcc, or this is no plain build'
