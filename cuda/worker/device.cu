@@ -12,6 +12,7 @@ enum { DEVICES_MAX = 64 };
 static struct {
     struct run *run; /* NULL until opened */
     int selected;
+    enum compute_mode mode; /* of the one that was opened */
     bool failed;
     cudaDeviceProp properties;
     char id[DEVICE_ID_SIZE];
@@ -146,6 +147,70 @@ void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
 }
 #endif
 
+enum compute_mode device_compute_mode(int index)
+{
+    int mode = -1;
+
+    if (cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, index) != cudaSuccess) {
+        cudaGetLastError();
+        return MODE_UNKNOWN;
+    }
+    return mode == cudaComputeModeDefault            ? MODE_DEFAULT
+           : mode == cudaComputeModeExclusiveProcess ? MODE_ONE_PROCESS
+           : mode == cudaComputeModeProhibited       ? MODE_PROHIBITED
+                                                     : MODE_UNKNOWN;
+}
+
+const char *device_compute_mode_name(enum compute_mode mode)
+{
+    static const char *const names[] = { NULL, "default", "exclusive_process",
+                                         "prohibited" };
+
+    return names[mode];
+}
+
+bool device_is_of_one_process(void)
+{
+    return device.mode == MODE_ONE_PROCESS;
+}
+
+void device_describe_prohibited(const char *id, char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    snprintf(ret_cause, DEVICE_CAUSE_SIZE,
+             "%s: its compute mode is PROHIBITED, which lets no process use it; "
+             "nvidia-smi -i %s -c DEFAULT ends that",
+             id, id);
+}
+
+/* The first GPU that no process may use; NULL: none. */
+static const char *find_prohibited(void)
+{
+    static char cause[DEVICE_CAUSE_SIZE];
+    char id[DEVICE_ID_SIZE];
+    cudaDeviceProp properties;
+    int count = device_count(cause);
+
+    for (int i = 0; i < count; i++) {
+        if (device_compute_mode(i) == MODE_PROHIBITED && device_read(i, &properties)) {
+            device_id(&properties, id);
+            device_describe_prohibited(id, cause);
+            return cause;
+        }
+    }
+    return NULL;
+}
+
+static const char *no_value(void)
+{
+    return NULL;
+}
+
+static const struct workload_fact compute_mode_fact = { .backend = "cuda",
+                                                        .name = "compute_mode",
+                                                        .value = no_value,
+                                                        .problem = find_prohibited };
+WORKLOAD_FACT_REGISTER(compute_mode_fact);
+
 bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
 {
     static char ids[DEVICES_MAX][DEVICE_ID_SIZE];
@@ -174,6 +239,29 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     return false;
 }
 
+/* It is not part of any timing. */
+static void make_context(void)
+{
+    char cause[DEVICE_CAUSE_SIZE], id[DEVICE_ID_SIZE];
+    cudaDeviceProp properties;
+    cudaError_t error = cudaFree(NULL);
+
+    if (error == cudaErrorDevicesUnavailable && device.mode == MODE_ONE_PROCESS) {
+        device.failed = true;
+        run_infra(device.run,
+                  "another process uses the GPU, and its compute mode is "
+                  "EXCLUSIVE_PROCESS: one at a time (cudaErrorDevicesUnavailable, 46)");
+    }
+    if (error != cudaSuccess && device.mode == MODE_PROHIBITED &&
+        device_read(device.selected, &properties)) {
+        device.failed = true;
+        device_id(&properties, id);
+        device_describe_prohibited(id, cause);
+        run_infra(device.run, "%s", cause);
+    }
+    cuda_check(error, "cudaFree(NULL)");
+}
+
 void device_open(struct run *run)
 {
     char cause[DEVICE_CAUSE_SIZE];
@@ -185,8 +273,9 @@ void device_open(struct run *run)
         device.failed = true;
         run_infra(run, "%s", cause);
     }
+    device.mode = device_compute_mode(device.selected);
     CUDA_TRY(cudaSetDevice(device.selected));
-    CUDA_TRY(cudaFree(NULL)); /* makes the context, which is not part of any timing */
+    make_context();
     CUDA_TRY(cudaGetDevice(&index));
     CUDA_TRY(cudaGetDeviceProperties(&device.properties, index));
     device_id(&device.properties, device.id);

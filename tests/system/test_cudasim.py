@@ -243,6 +243,42 @@ def test_a_broken_device_is_infra(error, name):
     assert events[-1]["outcome"] == "infra" and f"({name}, {error})" in events[-1]["cause"]
 
 
+# Compute modes (nvidia-smi -c)
+
+def probe_of(**environment):
+    return json.loads(start(SIMULATOR, "--probe", env=environment).stdout)
+
+
+@pytest.mark.parametrize("number, mode", [("0", "default"), ("3", "exclusive_process")])
+def test_the_probe_says_the_compute_mode(number, mode):
+    probe = probe_of(REPROD_CUDASIM_COMPUTE_MODE=number)
+    assert [device["attributes"]["compute_mode"] for device in probe["devices"]] == [mode]
+    assert probe["cause"] is None and "compute_mode" not in probe["problems"]
+
+
+def test_a_prohibited_gpu_is_no_device():
+    probe = probe_of(REPROD_CUDASIM_COMPUTE_MODE="2", REPROD_CUDASIM_DEVICES="2")
+    assert probe["devices"] == []
+    assert "its compute mode is PROHIBITED" in probe["cause"] and probe["cause"].startswith("sim:")
+    assert probe["problems"]["compute_mode"].startswith("sim:0: its compute mode is PROHIBITED")
+
+
+def test_a_run_on_a_prohibited_gpu_says_what_to_do():
+    end = run(SIMULATOR, "reduce_sum", "ordered", env={"REPROD_CUDASIM_COMPUTE_MODE": "2"})[-1]
+    assert end["outcome"] == "infra" and end["elements"] == 0
+    assert end["cause"] == ("sim:0: its compute mode is PROHIBITED, which lets no process use it; "
+                            "nvidia-smi -i sim:0 -c DEFAULT ends that")
+
+
+@pytest.mark.parametrize("variant, outcome", [("ordered", "completed"), ("resumed", "unsupported")])
+def test_a_gpu_of_one_process_has_no_second_process_of_a_run(variant, outcome, tmp_path):
+    end = run(SIMULATOR, "checkpoint_resume", variant,
+              env={"REPROD_CUDASIM_COMPUTE_MODE": "3",
+                   "REPROD_CUDASIM_CONTEXTS": str(tmp_path / "contexts")})[-1]
+    assert end["outcome"] == outcome
+    assert outcome == "completed" or "EXCLUSIVE_PROCESS" in end["cause"]
+
+
 # The real worker, on a machine without a GPU
 
 needs_no_gpu = pytest.mark.skipif(
