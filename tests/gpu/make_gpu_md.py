@@ -84,7 +84,7 @@ def variant_row(expected, record):
             reports.dash(survey.get("size")),
             f"{worst:.3g}" if worst is not None else "–",
             reports.dash(reports.short(record["bits"])), reports.dash(reports.short(record["circumstances"])),
-            reports.range_of(timing.get("ratio")), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
+            reports.ratio_of(timing), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
 
 
 HEADER = ("variant", "subject", "documents", "outcome", "observed", "as documented", "size", "error ÷ bound",

@@ -13,6 +13,7 @@ import circumstances  # noqa: E402
 import conclude  # noqa: E402
 import judge  # noqa: E402
 import machine  # noqa: E402
+import report  # noqa: E402
 import runs  # noqa: E402
 import sanitize  # noqa: E402
 import session as sessions  # noqa: E402
@@ -353,6 +354,14 @@ def test_timing():
         variant("matmul", STEADY)
     assert timing.pairs([control, other, ordered]) == [(control, ordered)]
     assert timing.pairs([control, variant("ordered", [])]) == []
+
+
+@pytest.mark.parametrize("slow, fast, marked", [(2.0, 1.0, False), (2.0, 0.9, True), (0.9, 2.0, True)])
+def test_a_ratio_of_launches_is_marked(slow, fast, marked):
+    said = report.ratio_of({"ratio": timing.spread([slow / fast]), "ms": timing.spread([slow]),
+                            "baseline_ms": timing.spread([fast])})
+    assert said.startswith(f"{slow / fast:.3g} (") and ("launch latency" in said) == marked
+    assert report.ratio_of({}) == "–"
 
 
 RACE = """========= COMPUTE-SANITIZER
