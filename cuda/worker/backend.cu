@@ -228,6 +228,7 @@ static double cuda_timer_stop(struct run *run)
 
 static const struct backend cuda_backend = {
     .name = "cuda",
+    .alignment = 256, /* cudaMalloc's, which libraries document that they rely on */
     .threads_default = THREADS_DEFAULT,
     .threads_max = THREADS_MAX,
     .select = device_select,

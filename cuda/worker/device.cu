@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cuda/library/driver.h"
 #include "daemon/base/nearest.h"
 #include "workloads/worker/ending.h"
 
@@ -68,13 +70,47 @@ static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
         driver, runtime);
 }
 
+#ifdef REPROD_CUDASIM
+static const char *device_folder(void)
+{
+    const char *folder = getenv("REPROD_CUDASIM_DEV");
+
+    return folder ? folder : "/dev";
+}
+#else
+static const char *device_folder(void)
+{
+    return "/dev";
+}
+#endif
+
+static bool has_device_file(const char *name)
+{
+    char path[DEVICE_CAUSE_SIZE];
+
+    snprintf(path, sizeof path, "%.200s/%s", device_folder(), name);
+    return access(path, F_OK) == 0;
+}
+
+/* The driver makes that file when it is first needed, by a program with more privileges,
+ * which a process that may gain none cannot start: reprod-launch sees to that. */
+static const char *missing_file(void)
+{
+    return has_device_file("nvidiactl") && !has_device_file("nvidia-uvm")
+               ? "; /dev/nvidia-uvm is missing, and a worker may not make it: run "
+                 "'nvidia-modprobe -u -c 0' as root after each boot "
+                 "(deploy/reprod-nvidia-uvm.service)"
+               : "";
+}
+
 static void describe_no_device(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
     snprintf(ret_cause, DEVICE_CAUSE_SIZE,
-             "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)",
-             visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+             "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)%s",
+             visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "",
+             missing_file());
 }
 
 static void describe(cudaError_t error, char ret_cause[DEVICE_CAUSE_SIZE])
@@ -92,17 +128,29 @@ static void describe(cudaError_t error, char ret_cause[DEVICE_CAUSE_SIZE])
         describe_no_device(ret_cause);
         break;
     default:
-        snprintf(ret_cause, DEVICE_CAUSE_SIZE, "the GPUs cannot be listed: %s (%s, %d)",
-                 cudaGetErrorString(error), cudaGetErrorName(error), (int)error);
+        snprintf(ret_cause, DEVICE_CAUSE_SIZE, "the GPUs cannot be listed: %s (%s, %d)%s",
+                 cudaGetErrorString(error), cudaGetErrorName(error), (int)error,
+                 missing_file());
         break;
     }
+}
+
+/* CUDA's run-time library asks the dynamic linker for the driver's by its name, which
+ * finds what is loaded. */
+static void find_driver(void)
+{
+#ifndef REPROD_CUDASIM
+    driver_open("libcuda.so.1", driver_folders);
+#endif
 }
 
 int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     int count = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
+    cudaError_t error;
 
+    find_driver();
+    error = cudaGetDeviceCount(&count);
     ret_cause[0] = '\0';
     if (error == cudaSuccess && count < 1) {
         error = cudaErrorNoDevice;

@@ -8,6 +8,7 @@
  * 3 (EXCLUSIVE_PROCESS) one at a time, which holds the lock of the file
  * REPROD_CUDASIM_CONTEXTS.  Several threads can use a device, one after the other.
  *
+ * REPROD_CUDASIM_COUNT_ERROR=N is the error with which devices cannot be counted.
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
  * good, as a GPU does after an illegal address or an uncorrectable memory error.
  * N@KERNEL: at the tenth launch of KERNEL. */

@@ -279,6 +279,17 @@ def test_a_gpu_of_one_process_has_no_second_process_of_a_run(variant, outcome, t
     assert outcome == "completed" or "EXCLUSIVE_PROCESS" in end["cause"]
 
 
+@pytest.mark.parametrize("files, error, told", [
+    (["nvidiactl"], 999, True), (["nvidiactl"], 100, True), (["nvidiactl", "nvidia-uvm"], 999, False), ([], 999, False)])
+def test_a_missing_device_file_is_told(files, error, told, tmp_path):
+    """What a driver needs and a worker may not make."""
+    for name in files:
+        (tmp_path / name).touch()
+    probe = probe_of(REPROD_CUDASIM_COUNT_ERROR=error, REPROD_CUDASIM_DEV=tmp_path)
+    assert probe["devices"] == [] and str(error) in probe["cause"]
+    assert ("/dev/nvidia-uvm is missing" in probe["cause"] and "nvidia-modprobe" in probe["cause"]) == told
+
+
 # The real worker, on a machine without a GPU
 
 needs_no_gpu = pytest.mark.skipif(

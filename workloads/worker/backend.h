@@ -46,6 +46,7 @@ struct backend_load {
 
 struct backend {
     const char *name; /* "cpu" or "cuda": workload.backend */
+    size_t alignment; /* of what `allocate` gives, which moved allocations keep */
     int threads_default;
     int threads_max;
 
@@ -62,7 +63,7 @@ struct backend {
      * open succeeded.  Borrowed: valid until the process ends. */
     const char *(*device_id)(void);
 
-    /* BYTES (>= 1) of the device's memory, aligned to 64; NULL when there is not enough.
+    /* BYTES (>= 1) of the device's memory, aligned; NULL when there is not enough.
      * It lives until the process ends. */
     void *(*allocate)(struct run *run, size_t bytes);
 
