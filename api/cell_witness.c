@@ -33,28 +33,35 @@ static void words(const struct cell *cell, const struct cell_witness *witness,
                plain ? "" : " in all");
 }
 
+void cell_witness_json(const struct cell *cell, const struct cell_witness *witness,
+                       struct json_out *out)
+{
+    struct buf text = BUF_INIT;
+
+    if (!out_object(out, "witness", witness != NULL)) {
+        return;
+    }
+    words(cell, witness, &text);
+    out_text(out, "text", text.data);
+    out_text(out, "workload", witness->cell.key.workload);
+    out_text(out, "variant", witness->cell.key.variant);
+    out_int(out, "runs", witness->cell.evidence.runs[OUTCOME_COMPLETED]);
+    out_int(out, "distinct_digests", witness->cell.evidence.distinct_digests);
+    out_text(out, "conditions", witness->conditions);
+    out_format(out, "href", "/v1/cells/%" PRId64, witness->cell.id);
+    out_close(out, '}');
+    buf_release(&text);
+}
+
 enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
                                 struct json_out *out, struct err *err)
 {
-    struct buf text = BUF_INIT;
     struct cell_witness witness;
     bool found;
 
     if (cell_witness_of(tx, cell, &found, &witness, err) != ERR_OK) {
         return err->code;
     }
-    if (!out_object(out, "witness", found)) {
-        return ERR_OK;
-    }
-    words(cell, &witness, &text);
-    out_text(out, "text", text.data);
-    out_text(out, "workload", witness.cell.key.workload);
-    out_text(out, "variant", witness.cell.key.variant);
-    out_int(out, "runs", witness.cell.evidence.runs[OUTCOME_COMPLETED]);
-    out_int(out, "distinct_digests", witness.cell.evidence.distinct_digests);
-    out_text(out, "conditions", witness.conditions);
-    out_format(out, "href", "/v1/cells/%" PRId64, witness.cell.id);
-    out_close(out, '}');
-    buf_release(&text);
+    cell_witness_json(cell, found ? &witness : NULL, out);
     return ERR_OK;
 }

@@ -9,6 +9,7 @@
 #include "daemon/jobs/cell.h"
 
 struct cell_spread;
+struct cell_witness;
 struct request;
 struct tx;
 
@@ -21,7 +22,11 @@ enum err_code cell_devices_show(const struct request *r, struct tx *tx,
                                 const struct cell *cell, int limit, struct json_out *out,
                                 struct err *err);
 
-/* Its witness (db/views/cell_witness.h), or null. */
+/* Member "witness" of CELL; WITNESS NULL: it has none. */
+void cell_witness_json(const struct cell *cell, const struct cell_witness *witness,
+                       struct json_out *out);
+
+/* The same, which is looked for (db/views/cell_witness.h). */
 enum err_code cell_witness_show(struct tx *tx, const struct cell *cell,
                                 struct json_out *out, struct err *err);
 

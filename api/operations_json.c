@@ -5,8 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/cells.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
+#include "db/cells.h"
+#include "db/views/cell_witness.h"
+
+/* A variant's cell, where another operation varied beside it. */
+struct witnessed {
+    bool found;
+    struct cell cell;
+    struct cell_witness witness;
+};
 
 bool operations_documented(const struct operations_table *table,
                            const struct operations_row *row,
@@ -50,8 +60,23 @@ static const char *bits_of(const struct operations_table *t,
                : "new";
 }
 
-/* "default varies 9/3, deterministic reproducible 1/3": digests and runs. */
-static void seen_words(const struct operation *operation, struct json_out *out)
+static enum err_code look_for_witness(struct tx *tx, const struct matrix_variant *v,
+                                      struct witnessed *ret, struct err *err)
+{
+    ret->found = false;
+    if (v->known.verdict != VERDICT_INCONCLUSIVE) {
+        return ERR_OK;
+    }
+    if (cells_get(tx, v->cell, &ret->cell, err) != ERR_OK) {
+        return err->code;
+    }
+    return cell_witness_of(tx, &ret->cell, &ret->found, &ret->witness, err);
+}
+
+/* "default varies 9/3, deterministic reproducible 1/3": digests and runs.  "default
+ * inconclusive 1/3 (witnessed)" where it has a witness. */
+static void seen_words(const struct operation *operation,
+                       const struct witnessed *witnessed, struct json_out *out)
 {
     struct buf words = BUF_INIT;
 
@@ -64,6 +89,7 @@ static void seen_words(const struct operation *operation, struct json_out *out)
             buf_printf(&words, " %" PRId64 "/%" PRId64, v->distinct_digests,
                        v->known.runs);
         }
+        buf_printf(&words, "%s", witnessed[i].found ? " (witnessed)" : "");
     }
     out_text(out, "seen", words.data);
     buf_release(&words);
@@ -149,7 +175,8 @@ static void documented_json(const struct operations_table *t,
 }
 
 static enum err_code variant_json(struct tx *tx, const struct matrix_variant *v,
-                                  struct json_out *out, struct err *err)
+                                  const struct witnessed *witnessed, struct json_out *out,
+                                  struct err *err)
 {
     char cause[CASE_TITLE_SIZE] = "";
 
@@ -170,14 +197,17 @@ static enum err_code variant_json(struct tx *tx, const struct matrix_variant *v,
     out_int(out, "iterations", v->known.iterations);
     out_int(out, "distinct_digests", v->distinct_digests);
     out_name(out, "digest", v->digest);
+    cell_witness_json(&witnessed->cell, witnessed->found ? &witnessed->witness : NULL,
+                      out);
     out_format(out, "href", "/v1/cells/%" PRId64, v->cell);
     out_close(out, '}');
     return ERR_OK;
 }
 
-enum err_code operations_line_json(struct tx *tx, const struct operations_table *t,
-                                   const struct operations_line *line,
-                                   struct json_out *out, struct err *err)
+static enum err_code line_json(struct tx *tx, const struct operations_table *t,
+                               const struct operations_line *line,
+                               const struct witnessed *witnessed, struct json_out *out,
+                               struct err *err)
 {
     const struct operations_row *row = line->row;
     const struct operations_column *column = &t->columns[row->column];
@@ -192,7 +222,7 @@ enum err_code operations_line_json(struct tx *tx, const struct operations_table 
     out_name(out, "code", s->code);
     out_text(out, "state", solution_state_name(s->state));
     out_name(out, "reason", s->reason);
-    seen_words(&row->operation, out);
+    seen_words(&row->operation, witnessed, out);
     out_text(out, "bits", bits_of(t, row));
     documented_json(t, line, out);
     out_text(out, "backend",
@@ -206,9 +236,27 @@ enum err_code operations_line_json(struct tx *tx, const struct operations_table 
                                 : t->columns[column->before].matrix.environment.id);
     out_open(out, "variants", '[');
     for (int i = 0; i < row->operation.count && code == ERR_OK; i++) {
-        code = variant_json(tx, row->operation.variants[i], out, err);
+        code = variant_json(tx, row->operation.variants[i], &witnessed[i], out, err);
     }
     out_close(out, ']');
     out_close(out, '}');
+    return code;
+}
+
+enum err_code operations_line_json(struct tx *tx, const struct operations_table *t,
+                                   const struct operations_line *line,
+                                   struct json_out *out, struct err *err)
+{
+    const struct operation *operation = &line->row->operation;
+    struct witnessed *witnessed = xcalloc((size_t)operation->count, sizeof *witnessed);
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < operation->count && code == ERR_OK; i++) {
+        code = look_for_witness(tx, operation->variants[i], &witnessed[i], err);
+    }
+    if (code == ERR_OK) {
+        code = line_json(tx, t, line, witnessed, out, err);
+    }
+    free(witnessed);
     return code;
 }

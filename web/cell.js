@@ -6,7 +6,7 @@ import { ApiError, coalesce, getJson, withQuery } from "./api.js";
 import { caseText } from "./classes.js";
 import { commandLine, el, icon, setNotice } from "./dom.js";
 import { digestSwatch } from "./facts.js";
-import { bound, clock, count, counted, curl, ownPath, verdictKind } from "./format.js";
+import { bound, clock, count, counted, curl, ownPath, verdictKind, witnessedKind } from "./format.js";
 import { spreadOf } from "./spread.js";
 
 const RETRY_MS = 10000;
@@ -94,7 +94,7 @@ async function some(path, state, number) {
 }
 
 function content(cell, lists, spread, want) {
-  const kind = verdictKind(cell.verdict);
+  const kind = witnessedKind(verdictKind(cell.verdict), cell.witness);
   const path = ownPath(cell.href);
   const agreeing = cell.device_count - lists.dissents.items.length - lists.departs.items.length;
   const parts = Object.keys(STATES).map((state) => {
@@ -104,7 +104,7 @@ function content(cell, lists, spread, want) {
   return [
     el("h2", { id: "cell-heading", text: cell.workload }),
     el("p", { class: "muted", text: `${caseText(cell)}${cell.is_control ? ", the control" : ""}` }),
-    el("p", { class: `badge big ${kind}` }, icon(kind), cell.verdict.replace("_", " ")),
+    el("p", { class: `badge big ${kind}` }, icon(kind), kind === "witnessed" ? `${cell.verdict}, witnessed` : cell.verdict.replace("_", " ")),
     el("p", { class: "reason", text: cell.reason }),
     cell.agreement_words && el("p", { class: "why", text: cell.agreement_words }),
     cell.witness && el("p", { class: "witness" }, `Witnessed: ${cell.witness.text}. `, el("a", { href: ownPath(cell.witness.href), "data-evidence": cell.witness.href, text: "The witness" }), " shows that differences can be seen here, not that this case has none."),

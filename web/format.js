@@ -59,6 +59,11 @@ export function hasCode(kind) {
   return kind === "solved" || kind === "unsolved";
 }
 
+/** A kind of its own for what did not vary where another operation did; never a code. */
+export function witnessedKind(kind, witness) {
+  return kind === "inconclusive" && witness ? "witnessed" : kind;
+}
+
 /** The kind that a verdict is drawn as. */
 export function verdictKind(verdict) {
   if (verdict === "reproducible") return "solved";

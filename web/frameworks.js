@@ -3,7 +3,7 @@
 
 import { ApiError, coalesce, getJson, withQuery } from "./api.js";
 import { el, fillSelect, icon, setNotice, setText } from "./dom.js";
-import { cellKind, counted, hasCode, ownPath } from "./format.js";
+import { cellKind, counted, hasCode, ownPath, witnessedKind } from "./format.js";
 
 const RETRY_MS = 10000;
 const AGAIN_MS = 15000; // thousands of cells are read
@@ -79,7 +79,10 @@ export function createFrameworks(details, chosen, choose) {
   return (now = false) => read(now);
 }
 
-const OF_OPERATIONS = "A code names the framework's own switches that cured what varied without them, on the device of the column.";
+const WITNESSED = "differences can be seen here, which does not show that this operation has none";
+const OF_OPERATIONS =
+  "A code names the framework's own switches that cured what varied without them, on the device of the column. " +
+  "“witnessed”: it did not vary where another operation did, which is not a code.";
 const OF_SOURCES =
   "What installed versions computed themselves, source by source of this table. The documents speak of GPUs, in a few rows of the CPU: " +
   "what was measured on the other is not green here, and neither confirms nor refutes them.";
@@ -171,12 +174,15 @@ function cellOf(cell, source, versions) {
 
 /** The code, or what is known instead.  ELSEWHERE: it was not measured where the documents speak of. */
 function codeOf(cell, elsewhere) {
-  const { kind, word } = cellKind({ ...cell, evidence: { runs: cell.variants.reduce((sum, { runs }) => sum + runs, 0) } });
+  const known = cellKind({ ...cell, evidence: { runs: cell.variants.reduce((sum, { runs }) => sum + runs, 0) } });
+  const witness = cell.variants.find((each) => each.is_control)?.witness;
+  const kind = witnessedKind(known.kind, witness);
+  const word = kind === "witnessed" ? kind : known.word;
   const path = ownPath(cell.variants[0]?.href);
   const on = deviceOf(cell);
   const other = elsewhere && (hasCode(kind) || kind === "partial"); // a code, but not of what the documents speak of
   const text = other ? `${on} only: ${word}` : word || kind;
-  const title = [elsewhere ? `Measured on the ${on}, of which the documents do not speak here` : `Measured on the ${on}`, cell.reason].filter(Boolean).join(": ");
+  const title = [elsewhere ? `Measured on the ${on}, of which the documents do not speak here` : `Measured on the ${on}`, cell.reason, kind === "witnessed" && `${witness.text}: ${WITNESSED}`].filter(Boolean).join(": ");
   return el(
     path ? "a" : "span",
     { class: `badge ${other ? "elsewhere" : kind}`, href: path, "data-evidence": path, title, "aria-label": `${cell.operation}, ${cell.version}, ${text}. ${title}` },

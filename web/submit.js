@@ -34,6 +34,7 @@ export function createSubmit(root, submitted) {
     const chosen = workloads.filter((each) => each.workload === field("workload").value);
     const names = new Set(chosen.flatMap((each) => each.variants.map((variant) => variant.name)));
     offer(field("variant"), [option(ALL, "all, the control included")], [...names]);
+    field("shared_import").parentNode.hidden = !chosen.some((each) => each.variants.some(({ subject }) => subject === "framework"));
   };
 
   const load = async () => {
@@ -61,6 +62,7 @@ export function createSubmit(root, submitted) {
     body.iterations = field("iterations").valueAsNumber;
     if (field("contention").valueAsNumber > 0) body.contention = field("contention").valueAsNumber;
     for (const name of ["memory_poison", "allocation_jitter"]) if (field(name).checked) body[name] = true;
+    if (field("shared_import").checked && !field("shared_import").parentNode.hidden) body.shared_import = true;
     return body;
   };
 

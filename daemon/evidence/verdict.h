@@ -35,7 +35,7 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 19 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 20 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 

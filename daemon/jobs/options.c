@@ -18,15 +18,18 @@ static const struct member {
     const char *name;
     const char *circumstance; /* its name among circumstances; NULL: it is none */
     size_t at, size;          /* of its text in struct run_options; 0: an int64_t */
+    const char *words;        /* NULL: its name and value */
 } members[] = {
-    { "allocation-jitter", "allocation_jitter", TEXT(circumstances.allocation_jitter) },
-    { "capture", NULL, TEXT(capture) },
-    { "contention", "contention", NUMBER(circumstances.contention) },
-    { "memory-poison", "memory_poison", TEXT(circumstances.memory_poison) },
-    { "probe-names", NULL, TEXT(probe_names) },
-    { "probe-steps", NULL, TEXT(probe_steps) },
-    { "probes", NULL, NUMBER(probes) },
-    { "shared-import", "shared_import", NUMBER(circumstances.shared_import) },
+    { "allocation-jitter", "allocation_jitter", TEXT(circumstances.allocation_jitter),
+      NULL },
+    { "capture", NULL, TEXT(capture), NULL },
+    { "contention", "contention", NUMBER(circumstances.contention), NULL },
+    { "memory-poison", "memory_poison", TEXT(circumstances.memory_poison), NULL },
+    { "probe-names", NULL, TEXT(probe_names), NULL },
+    { "probe-steps", NULL, TEXT(probe_steps), NULL },
+    { "probes", NULL, NUMBER(probes), NULL },
+    { "shared-import", "shared_import", NUMBER(circumstances.shared_import),
+      "a shared import" },
 };
 enum { MEMBER_COUNT = COUNT_OF(members) };
 
@@ -164,16 +167,21 @@ void run_options_words(const struct run_options *options, struct buf *buf)
 {
     json_t *json = run_options_arguments(options);
     const char *between = "";
-    const char *name;
-    json_t *value;
 
-    json_object_foreach(json, name, value)
-    {
-        buf_printf(buf, "%s%s ", between, name);
-        if (json_is_string(value)) {
-            buf_puts(buf, json_string_value(value));
+    for (int i = 0; i < MEMBER_COUNT; i++) {
+        const json_t *value = json_object_get(json, members[i].name);
+
+        if (!value) {
+            continue;
+        }
+        if (members[i].words) {
+            buf_printf(buf, "%s%s", between, members[i].words);
+        } else if (json_is_string(value)) {
+            buf_printf(buf, "%s%s %s", between, members[i].name,
+                       json_string_value(value));
         } else {
-            buf_printf(buf, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+            buf_printf(buf, "%s%s %" JSON_INTEGER_FORMAT, between, members[i].name,
+                       json_integer_value(value));
         }
         between = ", ";
     }

@@ -65,7 +65,7 @@ struct json_t *run_options_arguments(const struct run_options *options);
  * own where the run does not. */
 struct run_options run_options_of_challenge(const struct run_options *options);
 
-/* Appends them in words: "contention 4, probes 1". */
+/* Appends them in words: "contention 4, a shared import". */
 void run_options_words(const struct run_options *options, struct buf *buf);
 
 /* The moment and place whose tensors are captured: "ITERATION:STEP:PLACE".  Reading

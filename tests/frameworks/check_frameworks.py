@@ -35,7 +35,10 @@ SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,o
          "onnxruntime_resize_linear,onnxruntime_lstm")
 SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
 FRESH_RUNS = 2  # as many as drift needs on a side, where it prefers them to those that share an import
-SEARCHED = {"contention": 2, "memory_poison": True, "allocation_jitter": True}
+SEARCHED = {"contention": 1, "memory_poison": True, "allocation_jitter": True}  # load has the threads of a run
+WIDE_THREADS = 2 * len(os.sched_getaffinity(0))  # which is load by itself
+WIDE = {"sizes": ["large"], "memory_poison": True, "allocation_jitter": True}
+ITERATIONS = {"circumstances": 3, "wide": 2}
 BAD = ("crashed", "timeout", "invalid", "lost", "infra", "out_of_memory")
 
 
@@ -194,19 +197,40 @@ def measure_sample(service, name, forked, options):
     return runs, {"same": sorted(compared - other), "other": sorted(other)}
 
 
-def measure_search(service, name, runs, asked, options):
-    """Before it is said that an operation did not vary: runs of it under all circumstances at once.  Where
-    it varies there, its switches are measured there, too: only that may show what they cure."""
-    still = sorted({run["workload"] for run in runs if run["variant"] == "default" and run["outcome"] == "completed"}
-                   - varying(service, runs))
+def measure_search(service, name, runs, asked):
+    """Before it is said that an operation did not vary: runs of it under all circumstances at once, and
+    then large ones, with more threads than processors.  Where it varies there, its switches are measured
+    there: only that may show what they cure.  Large runs are of the stack wide_stack(NAME), whose environment
+    is another one: (runs of NAME, runs of that, what was found)"""
+    default = {run["workload"] for run in runs if run["variant"] == "default" and run["outcome"] == "completed"}
+    still = sorted(default - varying(service, runs))
+    switches = sorted({run["variant"] for run in runs} - {"default"})
+    found, varied = search(service, name, still, switches, asked, SEARCHED, ITERATIONS["circumstances"])
+    silent = sorted(set(still) - set(varied))
+    wide, varied_wide = search(service, wide_stack(name), silent, switches, asked, WIDE, ITERATIONS["wide"])
+    return found, wide, {"under": SEARCHED, "operations": len(still), "varied": varied,
+                         "threads": WIDE_THREADS, "wide": len(silent), "varied_wide": varied_wide,
+                         "cured_wide": cured(service, wide, varied_wide)}
+
+
+def search(service, name, operations, switches, asked, how, iterations):
+    """(runs of the OPERATIONS, asked for as HOW says; which of them varied): their SWITCHES only of these"""
     found = []
-    if still:
-        found += under_circumstances(service, name, asked, options, workloads=still, variants=["default"])
+    if operations:
+        found += job_of(service, name, asked, iterations, workloads=operations, variants=["default"], **how)
     varied = sorted(varying(service, found))
-    others = sorted({run["variant"] for run in runs} - {"default"})
-    if varied and others:
-        found += under_circumstances(service, name, asked, options, workloads=varied, variants=others)
-    return found, {"under": SEARCHED, "operations": len(still), "varied": varied}
+    if varied and switches:
+        found += job_of(service, name, asked, iterations, workloads=varied, variants=switches, **how)
+    return found, varied
+
+
+def cured(service, runs, operations):
+    """{variant: those of the OPERATIONS that it made reproducible}"""
+    found = {}
+    for (_, workload, variant), cell in sorted(cells_of(service, runs).items()):
+        if workload in operations and cell["verdict"] == "reproducible":
+            found.setdefault(variant, []).append(workload)
+    return found
 
 
 def varying(service, runs):
@@ -215,11 +239,19 @@ def varying(service, runs):
             if variant == "default" and cell["verdict"] == "varies"}
 
 
-def under_circumstances(service, name, asked, options, **what):
-    job = service.post_job(stacks=[name], runs=asked["runs"], iterations=options.iterations, **what, **SEARCHED,
+def job_of(service, name, asked, iterations, **what):
+    job = service.post_job(stacks=[name], runs=asked["runs"], iterations=iterations, **what,
                            **({"shared_import": True} if asked["shared"] else {}))
     service.finish_job(job, 3600 * HOURS)
     return service.items(f"/v1/runs?job={job}")
+
+
+def wide_stack(name):
+    return name + "-wide"
+
+
+def wide_entry(stack):
+    return {**stack, "name": wide_stack(stack["name"]), "threads": WIDE_THREADS}
 
 
 def imports_of(runs):
@@ -245,9 +277,9 @@ def measure_one(service, name, asked, workloads, options):
     if asked["shared"]:
         fresh, found["sample"] = measure_sample(service, name, runs, options)
         runs += fresh
-    more, found["search"] = measure_search(service, name, runs, asked, options)
+    more, wide, found["search"] = measure_search(service, name, runs, asked)
     runs += more
-    return {**found, **said_of(service, name, runs)}, runs
+    return {**found, **said_of(service, name, runs)}, runs + wide
 
 
 def found_earlier(asked, earlier, here):
@@ -312,7 +344,7 @@ def measure(folder, stacks, asked, operations, options):
     found = {**asked, "date": time.strftime("%Y-%m-%d"), "versions": [], "drift": [], "wrong": []}
     runs = []
     for stack in stacks:
-        service = Service(folder, options=["--no-survey"], config={"stacks": [{"name": "cpu"}, stack]})
+        service = Service(folder, options=["--no-survey"], config={"stacks": [{"name": "cpu"}, stack, wide_entry(stack)]})
         service.start()
         try:
             cause = next(s["cause"] for s in service.get("/v1/stacks")["items"] if s["name"] == stack["name"])

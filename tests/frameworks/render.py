@@ -98,13 +98,22 @@ def sample_words(sample):
 
 
 def search_words(search):
-    """SEARCH is None, or the operations that had not varied, and what of them did under circumstances."""
+    """SEARCH is None, or the operations that had not varied, and what of them did when they were searched."""
     if not search or not search["operations"]:
         return ""
-    under = "%d load processes, filled memory and moved allocations" % search["under"]["contention"]
-    varied = ", ".join(f"`{name}`" for name in search["varied"]) or "none"
-    return f" {search['operations']} operations had not varied by themselves, and were measured with {under}; of these" \
-        f" varied: {varied}."
+    count = search["under"]["contention"]
+    words = f" {search['operations']} operations had not varied by themselves, and were measured with {count} load" \
+        f" process{'es' * (count > 1)}, filled memory and moved allocations; of these varied: {names_of(search['varied'])}."
+    if search["wide"]:
+        words += f" {search['wide']} had not varied then, and were measured in the size large with {search['threads']}" \
+            f" threads, filled memory and moved allocations; of these varied: {names_of(search['varied_wide'])}."
+    for variant, cured in sorted(search["cured_wide"].items()):
+        words += f" There `{variant}` cured {names_of(cured)}."
+    return words
+
+
+def names_of(names):
+    return ", ".join(f"`{name}`" for name in names) or "none"
 
 
 def facts_line(version):

@@ -93,12 +93,21 @@ def test_the_document_says_whose_processes_the_runs_were(found):
 
 
 def test_the_document_says_what_was_searched(found):
-    found["versions"][0]["search"] = {"under": check.SEARCHED, "operations": 2, "varied": ["pytorch_b"]}
-    found["versions"][1]["search"] = {"under": check.SEARCHED, "operations": 0, "varied": []}
+    found["versions"][0]["search"] = {
+        "under": {"contention": 2}, "operations": 3, "varied": ["pytorch_b"], "threads": 4, "wide": 2,
+        "varied_wide": ["pytorch_a", "pytorch_c"], "cured_wide": {"deterministic": ["pytorch_a"]}}
+    found["versions"][1]["search"] = {"under": {"contention": 1}, "operations": 0, "varied": [], "threads": 4,
+                                      "wide": 0, "varied_wide": [], "cured_wide": {}}
     _, one, two = render.time_lines(found)
-    assert one.endswith(" 2 operations had not varied by themselves, and were measured with 2 load processes, filled memory"
-                        " and moved allocations; of these varied: `pytorch_b`.")
-    assert "load processes" not in two
+    assert one.endswith(" 3 operations had not varied by themselves, and were measured with 2 load processes, filled memory"
+                        " and moved allocations; of these varied: `pytorch_b`. 2 had not varied then, and were measured in"
+                        " the size large with 4 threads, filled memory and moved allocations; of these varied: `pytorch_a`,"
+                        " `pytorch_c`. There `deterministic` cured `pytorch_a`.")
+    assert "load process" not in two
+    found["versions"][0]["search"].update(under={"contention": 1}, varied=["pytorch_a", "pytorch_b", "pytorch_c"], wide=0,
+                                          varied_wide=[], cured_wide={})
+    _, one, _ = render.time_lines(found)
+    assert "with 1 load process, filled" in one and one.endswith("`pytorch_b`, `pytorch_c`.")
 
 
 def test_an_import_is_shared_where_all_operations_offer_it():
@@ -147,35 +156,49 @@ def test_a_fresh_process_is_compared_with_forked_runs():
 class Searched(Answers):
     """And of cells: a job's runs of an operation are in a cell of its own."""
 
-    def __init__(self, vary_by_themselves, vary_under_load):
+    def __init__(self, by_itself, under_load="", when_wide=""):
         super().__init__({})
-        self.vary, self.under_load, self.jobs = vary_by_themselves, vary_under_load, []
+        self.vary, self.jobs = {"": by_itself, "loaded": under_load, "wide": when_wide}, []
 
     def post_job(self, **asked):
         self.jobs.append(asked)
         return super().post_job(**asked)
 
     def items(self, path):
-        return [{"workload": name, "variant": variant, "stack": "s", "outcome": "completed",
-                 "cell": f"{name}-{variant}-loaded"} for name in self.asked["workloads"] for variant in self.asked["variants"]]
+        how = "wide" if "sizes" in self.asked else "loaded"
+        return [{"workload": name, "variant": variant, "stack": self.asked["stacks"][0], "outcome": "completed",
+                 "cell": f"{name}-{variant}-{how}"} for name in self.asked["workloads"] for variant in self.asked["variants"]]
 
     def get(self, path):
-        name, variant, *loaded = path.rpartition("/")[2].split("-")
-        varies = variant == "default" and (name in self.vary or loaded and name in self.under_load)
-        return {"verdict": "varies" if varies else "inconclusive"}
+        name, variant, *how = path.rpartition("/")[2].split("-")
+        if variant != "default":
+            return {"verdict": "reproducible"}
+        return {"verdict": "varies" if name in self.vary["".join(how)] else "inconclusive"}
 
 
-def test_what_did_not_vary_is_measured_under_circumstances():
-    runs = [{"workload": name, "variant": variant, "stack": "s", "cell": f"{name}-{variant}",
-             "outcome": "unsupported" if name == "c" else "completed"} for name in "abcd" for variant in ("default", "exact")]
-    service = Searched("a", "b")
-    more, said = check.measure_search(service, "s", runs, {"runs": 3, "shared": True}, argparse.Namespace(iterations=2))
-    assert said == {"under": check.SEARCHED, "operations": 2, "varied": ["b"]} and len(more) == 3
-    assert [(job["workloads"], job["variants"]) for job in service.jobs] == [(["b", "d"], ["default"]), (["b"], ["exact"])]
-    assert all(job.items() >= check.SEARCHED.items() and job["shared_import"] for job in service.jobs)
-    service = Searched("abd", "")
-    assert check.measure_search(service, "s", runs, {"runs": 3, "shared": False}, argparse.Namespace(iterations=2)) == (
-        [], {"under": check.SEARCHED, "operations": 0, "varied": []}) and service.jobs == []
+RUNS = [{"workload": name, "variant": variant, "stack": "s", "cell": f"{name}-{variant}",
+         "outcome": "unsupported" if name == "c" else "completed"} for name in "abcde" for variant in ("default", "exact")]
+
+
+def test_what_did_not_vary_is_measured_under_circumstances_and_large():
+    service = Searched("a", "b", "d")
+    more, wide, said = check.measure_search(service, "s", RUNS, {"runs": 3, "shared": True})
+    assert said == {"under": check.SEARCHED, "operations": 3, "varied": ["b"], "threads": check.WIDE_THREADS, "wide": 2,
+                    "varied_wide": ["d"], "cured_wide": {"exact": ["d"]}}
+    assert len(more) == 4 and len(wide) == 3 and all(run["stack"] == "s-wide" for run in wide)
+    assert [(job["stacks"], job["workloads"], job["variants"]) for job in service.jobs] == [
+        (["s"], ["b", "d", "e"], ["default"]), (["s"], ["b"], ["exact"]),
+        (["s-wide"], ["d", "e"], ["default"]), (["s-wide"], ["d"], ["exact"])]
+    assert all(job["shared_import"] for job in service.jobs)
+    assert all(job.items() >= check.SEARCHED.items() for job in service.jobs[:2])
+    assert all(job.items() >= check.WIDE.items() for job in service.jobs[2:])
+    assert check.wide_entry({"name": "s", "worker": "w"}) == {"name": "s-wide", "worker": "w", "threads": check.WIDE_THREADS}
+
+
+def test_what_varied_is_not_searched():
+    service = Searched("abde")
+    more, wide, said = check.measure_search(service, "s", RUNS, {"runs": 3, "shared": False})
+    assert (more, wide, service.jobs) == ([], [], []) and said["operations"] == said["wide"] == 0
 
 
 def test_runs_of_each_framework():

@@ -83,6 +83,17 @@ def test_what_raises_says_so_in_its_own_words(rows):
     assert raises["reason"] == "refuses has no deterministic implementation"
 
 
+def test_what_varied_beside_it_is_named(service, rows):
+    """And it stays without a code."""
+    row = rows["tiny_scaled", "2.0"]
+    assert (row["code"], row["state"]) == (None, "inconclusive")
+    assert row["seen"] == "default inconclusive 1/3 (witnessed), deterministic inconclusive 1/3 (witnessed)"
+    for variant in row["variants"]:
+        assert variant["witness"] and variant["witness"] == service.get(variant["href"])["witness"]
+    for row in rows["tiny_total", "2.0"], rows["tiny_refuses", "1.0"]:
+        assert "witnessed" not in row["seen"] and all(variant["witness"] is None for variant in row["variants"])
+
+
 def test_bits_are_compared_with_the_version_before(rows):
     first, second = rows["tiny_total", "1.0"], rows["tiny_total", "2.0"]
     assert first["bits"] is None and first["before"] is None

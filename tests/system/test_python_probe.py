@@ -63,6 +63,15 @@ def records_of(events):
             if event["event"] == "probes" for record in event["records"]]
 
 
+def test_settings_of_frameworks_are_of_the_environment_and_secrets_are_not(tmp_path):
+    known = {"NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0", "VLLM_BATCH_INVARIANT": "1", "NCCL_ALGO": "^NVLS",
+             "TORCHINDUCTOR_DETERMINISTIC": "1"}
+    events, _ = run(tmp_path, WALK, **known, VLLM_API_KEY="secret", TORCHINDUCTOR_CACHE_DIR="/tmp/x")
+    environment = events[0]["environment"]
+    assert {name: environment.get("env." + name) for name in known} == known
+    assert not {"env.VLLM_API_KEY", "env.TORCHINDUCTOR_CACHE_DIR"} & set(environment)
+
+
 def test_a_run_says_all_that_the_protocol_asks_for(tmp_path):
     events, log = run(tmp_path, WALK)
     assert [e["event"] for e in events] == ["start", "iteration", "iteration", "end"] and not log

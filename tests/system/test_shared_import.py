@@ -231,7 +231,7 @@ def test_a_drift_asks_for_the_import_that_it_lacks(start_service, tmp_path):
         return found
 
     lacks = case()
-    assert lacks["kind"] == "cannot_be_told_yet" and "before shared-import 1, now plain" in lacks["reason"]
+    assert lacks["kind"] == "cannot_be_told_yet" and "before a shared import, now plain" in lacks["reason"]
     job = own.post_job(**lacks["to_run"])
     assert own.finish_job(job)["state"] == "finished"
     assert case()["kind"] == "same_bits", case()

@@ -243,8 +243,10 @@ def test_a_cell_names_its_witness(browser, fixture):
     server.state["witness"] = {"text": "one digest in 200 runs: a run differs with less than 1.5 %; torch_<b> default varied beside it, 5"
                                " digests in 5 runs", "workload": "torch_<b>", "variant": "default", "runs": 5, "distinct_digests": 5,
                                "conditions": "", "href": "/v1/cells/8"}
+    server.state["cell_devices"][0]["verdict"] = "inconclusive"
     open_page(browser, server.url, "/?evidence=7")
     wait_for("the witness", lambda: "The witness shows that differences can be seen here" in text(browser, "#cell"))
+    assert all_of(browser, "#cell .badge.big", "[each.className, each.innerText]") == [["badge big witnessed", "inconclusive, witnessed"]]
     assert "Witnessed: one digest in 200 runs: a run differs with less than 1.5 %; torch_<b> default varied" in text(browser, "#cell .witness")
     assert console_errors(browser) == []
 

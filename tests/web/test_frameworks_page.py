@@ -11,7 +11,7 @@ RAISES = "index_copy has no deterministic implementation <b>here</b>, and what i
 
 def variant(name, verdict, number=1, **members):
     return {"variant": name, "is_control": name == "default", "claim": None, "verdict": verdict, "reason": "", "runs": 3,
-            "iterations": 6, "distinct_digests": 2, "digest": None, "href": f"/v1/cells/{number}", **members}
+            "iterations": 6, "distinct_digests": 2, "digest": None, "witness": None, "href": f"/v1/cells/{number}", **members}
 
 
 def documented(code, applies=False, backend="cuda", era="PyTorch 2.2-2.7", row="index_put"):
@@ -104,6 +104,25 @@ def test_what_a_cpu_did_is_never_green_where_documents_speak_of_gpus(browser, fi
     assert "solved" not in badges[0][1] and all_of(browser, "#frameworks a.badge", "!!each.querySelector('.icon')") == [False, True, False]
     label = all_of(browser, "#frameworks a.badge", "each.getAttribute('aria-label')")[0]
     assert "Measured on the CPU, of which the documents do not speak here" in label, "read without colour and without sight"
+
+
+def test_what_was_witnessed_has_its_own_look_and_no_code(browser, fixture):
+    witness = {"text": "one digest in 3 runs: torch_<b> default varied beside it", "workload": "pytorch_index_put", "variant": "default",
+               "runs": 3, "distinct_digests": 2, "conditions": "", "href": "/v1/cells/3"}
+    own = still("pytorch_bmm", "2.4.1", OLD)
+    own["variants"][0]["witness"] = witness
+    switched = still("pytorch_mm", "2.4.1", OLD)
+    switched["variants"][1]["witness"] = witness  # the control has none
+    opened(fixture, browser, lines=[own, switched])
+    wait_for("the table", lambda: cells(browser))
+    badges = all_of(browser, "#frameworks a.badge", "[each.innerText, each.className]")
+    assert badges == [["witnessed", "badge witnessed"], ["inconclusive", "badge inconclusive"]]
+    label = all_of(browser, "#frameworks a.badge", "each.getAttribute('aria-label')")[0]
+    assert "torch_<b> default varied beside it: differences can be seen here, which does not show that this operation has none" in label
+    assert "which is not a code" in text(browser, "#frameworks .about") and "0 earned a code" in text(browser, "#frameworks .summary")
+    looks = [js(browser, "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor", f"#frameworks a.badge.{kind}")
+             for kind in ("witnessed", "inconclusive")]
+    assert looks[0] != looks[1] and console_errors(browser) == []
 
 
 def test_filter_and_order(browser, fixture):

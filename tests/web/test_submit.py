@@ -64,6 +64,20 @@ def test_submit(browser, fixture):
     assert console_errors(browser) == []
 
 
+def test_one_import_for_many_runs_is_offered_of_frameworks(browser, fixture):
+    server = fixture()
+    server.state["workloads"].append({"workload": "tiny_total", "backend": "cpu", "references": [], "variants": [
+        {"name": "default", "subject": "framework"}]})
+    open_form(browser, server.url)
+    hidden = "return document.querySelector('[name=shared_import]').parentNode.hidden"
+    fill(browser, workload="bias_add_bwd")
+    assert js(browser, hidden) is True
+    fill(browser, workload="tiny_total", shared_import=True)
+    assert js(browser, hidden) is False and command(browser)["shared_import"] is True
+    fill(browser, workload="bias_add_bwd")
+    assert js(browser, hidden) is True and "shared_import" not in command(browser), "the service would refuse it"
+
+
 def test_what_is_wrong_is_said(browser, fixture):
     server = fixture()
     open_form(browser, server.url)

@@ -32,6 +32,7 @@ static const char *const relevant[] = {
     "NCCL_NVLS_ENABLE",
     "NCCL_PROTO",
     "NVIDIA_TF32_OVERRIDE",
+    "NVTE_*",
     "OMP_*",
     "ONEDNN_*",
     "OPENBLAS_*",
@@ -43,7 +44,13 @@ static const char *const relevant[] = {
     "TF_ENABLE_*",
     "TF_USE_*",
     "TF_XLA_FLAGS",
+    "TORCHINDUCTOR_COORDINATE_DESCENT_*",
+    "TORCHINDUCTOR_DETERMINISTIC",
+    "TORCHINDUCTOR_MAX_AUTOTUNE*",
     "TORCH_*",
+    "VLLM_ATTENTION_BACKEND",
+    "VLLM_BATCH_INVARIANT",
+    "VLLM_USE_*",
     "XLA_FLAGS",
 };
 

@@ -129,12 +129,13 @@ static void test_a_challenge_is_asked_plainly(void **state)
 static void test_words(void **state)
 {
     struct run_options options =
-        options_of("{\"contention\":4,\"memory-poison\":\"random\"}");
+        options_of("{\"contention\":4,\"memory-poison\":\"random\",\"shared-import\":1}");
     struct buf words = BUF_INIT;
 
     (void)state;
     run_options_words(&options, &words);
-    assert_string_equal(words.data, "contention 4, memory-poison random");
+    assert_string_equal(words.data,
+                        "contention 4, memory-poison random, a shared import");
     buf_release(&words);
 }
 
