@@ -4,6 +4,7 @@
 #include "daemon/base/array.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "api/cells.h"
 #include "api/http/handlers.h"
@@ -13,6 +14,7 @@
 #include "api/render/nouns_json.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
+#include "db/fleet.h"
 #include "db/runs.h"
 #include "db/views/spread.h"
 
@@ -165,7 +167,7 @@ void cell_verdict_show(const struct request *r, const struct cell *cell, bool me
 /* Of iterations, the mean and the quartiles of the runs' medians. */
 static void times_json(struct json_out *out, const struct cell *cell)
 {
-    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED] - cell->evidence.disturbed;
+    int64_t runs = cell->times.runs;
     const struct {
         const char *key;
         int64_t ns;
@@ -221,12 +223,27 @@ static enum err_code show_algorithms(struct tx *tx, const struct cell *cell, int
     return code;
 }
 
-/* CONTROL: NULL where the cost is not known. */
-static void cell_json(const struct request *r, const struct cell *cell,
-                      const struct cell *control, const char *cause, struct json_out *out)
+/* Of CELL, against CONTROL, which is of its environment. */
+static enum err_code read_cost(struct tx *tx, const struct cell *cell,
+                               const struct cell *control, struct cost *ret_cost,
+                               struct err *err)
 {
-    struct cost cost =
-        control ? times_cost(&cell->times, &control->times) : (struct cost){ 0 };
+    struct environment environment;
+    char *json = NULL;
+
+    if (environments_get(tx, cell->environment, &environment, &json, err) != ERR_OK) {
+        return err->code;
+    }
+    *ret_cost = times_cost(&cell->times, &control->times, times_least(json));
+    free(json);
+    return ERR_OK;
+}
+
+/* CONTROL: NULL where there is none that COST is against. */
+static void cell_json(const struct request *r, const struct cell *cell,
+                      const struct cell *control, const struct cost *cost,
+                      const char *cause, struct json_out *out)
+{
 
     out_int(out, "id", cell->id);
     case_json(out, &cell->key);
@@ -244,7 +261,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_name(out, "digest", cell->digest);
     cell_departures_json(out, cell);
     times_json(out, cell);
-    cost_json(out, &cost, control ? control->key.variant : NULL);
+    cost_json(out, cost, control ? control->key.variant : NULL);
     out_format(out, "history", "/v1/cells/%" PRId64 "/history", cell->id);
     out_format(out, "digests", "/v1/cells/%" PRId64 "/evidence", cell->id);
     out_format(out, "runs", "/v1/runs?cell=%" PRId64, cell->id);
@@ -257,6 +274,7 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     struct view *view = r->state;
     struct cell cell;
     struct cell control;
+    struct cost cost = { .known = false };
     struct runs_filter newest = { .cell = view->id };
     char cause[CASE_TITLE_SIZE * 2] = "";
     enum err_code code;
@@ -268,11 +286,14 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (code != ERR_OK && code != ERR_NOT_FOUND) {
         return code;
     }
+    if (code == ERR_OK && read_cost(tx, &cell, &control, &cost, err) != ERR_OK) {
+        return err->code;
+    }
     if (runs_list(tx, &newest, "", 1, take_cause, cause, err) != ERR_OK) {
         return err->code;
     }
     out_open(&view->page.out, NULL, '{');
-    cell_json(r, &cell, code == ERR_OK ? &control : NULL, cause, &view->page.out);
+    cell_json(r, &cell, code == ERR_OK ? &control : NULL, &cost, cause, &view->page.out);
     if (cell_witness_show(tx, &cell, &view->page.out, err) != ERR_OK ||
         show_spread(tx, &cell, &view->page.out, err) != ERR_OK ||
         show_algorithms(tx, &cell, ALGORITHMS_SHOWN, &view->page.out, err) != ERR_OK ||

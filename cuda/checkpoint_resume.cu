@@ -4,10 +4,12 @@
  * adds in the CPU's order, so all but the control have the CPU's bits. */
 #include "cuda/kernels/kernel.h"
 #include "cuda/train/parts.h"
+#include "cuda/worker/device.h"
 #include "workloads/checkpoint/halves.h"
 #include "workloads/shared/exp_log.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     FEATURES = TRAINING_FEATURES,
@@ -208,11 +210,19 @@ static void output_write(void *device, const void *host, size_t bytes)
 static void setup(struct run *run)
 {
     struct halves_inputs inputs;
-    struct halves *halves = halves_init(run, &inputs);
-    struct training_data *data = &halves->data;
+    struct halves *halves;
+    struct training_data *data;
     size_t bytes = WEIGHTS * sizeof(float);
-    float *initial = (float *)run_host_alloc(bytes);
+    float *initial;
 
+    if (device_is_of_one_process() && strcmp(run->variant->name, "ordered") != 0) {
+        run_unsupported(run,
+                        "a second process resumes it, and the GPU's compute mode is "
+                        "EXCLUSIVE_PROCESS");
+    }
+    halves = halves_init(run, &inputs);
+    data = &halves->data;
+    initial = (float *)run_host_alloc(bytes);
     CUDA_TRY(cudaMemcpy(initial, inputs.initial, bytes, cudaMemcpyDeviceToHost));
     CUDA_TRY(
         cudaMemcpy(&data->seed, inputs.seed, sizeof data->seed, cudaMemcpyDeviceToHost));

@@ -14,12 +14,16 @@ ifeq ($(CUDA)$(FLAVOUR),1)
 PROGRAMS += $(B)/reprod-worker-cuda
 all: $(B)/reprod-worker-cuda
 
-# GPU code for every architecture that is served and the compiler knows, and PTX of the
-# newest for those to come.  No contraction into FMA, as everywhere.
+# GPU code for every architecture that is served and the compiler knows, PTX of the newest for
+# those to come, and of the oldest for those in between.  CUDA 13 no longer knows 7.0.  No
+# contraction into FMA, as everywhere.
 NVCC_KNOWN := $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code))
-NVCC_ARCHS ?= $(filter 75 80 86 89 90 100 120,$(NVCC_KNOWN))
+NVCC_ARCHS ?= $(filter 70 75 80 86 89 90 100 120,$(NVCC_KNOWN))
 NVCC_LAST    := $(lastword $(NVCC_ARCHS))
-NVCC_GENCODE := $(foreach a,$(filter-out $(NVCC_LAST),$(NVCC_ARCHS)), \
+NVCC_FIRST   := $(filter-out $(NVCC_LAST),$(firstword $(NVCC_ARCHS)))
+NVCC_GENCODE := $(foreach a,$(NVCC_FIRST), \
+                    -gencode arch=compute_$a,code=[sm_$a,compute_$a]) \
+                $(foreach a,$(filter-out $(NVCC_FIRST) $(NVCC_LAST),$(NVCC_ARCHS)), \
                     -gencode arch=compute_$a,code=sm_$a) \
                 -gencode arch=compute_$(NVCC_LAST),code=[sm_$(NVCC_LAST),compute_$(NVCC_LAST)]
 # C++14 is all that a C-like subset needs; the headers of later standards take a third longer.

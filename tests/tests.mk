@@ -13,7 +13,7 @@ TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(LONGEST) $(filter-out $(L
 SELFTEST   := $(B)/tests/reprod-worker-selftest
 FUZZ_SRC   := $(filter-out tests/fuzz/engine.c,$(call c_of,tests/fuzz))
 LINKED_SRC += $(SELFTEST_SRC) $(FUZZ_SRC)
-NVML_LIB   := $(call obj,$(call c_of,cuda/nvml))
+NVML_LIB   := $(call obj,$(call c_of,cuda/nvml) cuda/library/driver.c)
 # Make removes what only pattern rules ask for, unless told not to.
 .SECONDARY: $(call obj,$(UNIT_SRC)) $(NVML_LIB)
 

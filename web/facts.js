@@ -81,10 +81,12 @@ export function departuresNote({ departures }) {
 
 /** Time of the variant over that of its control, as the API measured it: "0.63 ×". */
 function costOf(fact) {
+  if (fact.cost_note) return "< 1 ms";
   return fact.cost?.median > 0 ? `${fact.cost.median.toFixed(2)} ×` : "–";
 }
 
-function costTitle({ cost }) {
+function costTitle({ cost, cost_note: note }) {
+  if (note) return note;
   return cost?.median > 0
     ? `time over that of ${cost.against}: quartiles ${cost.low.toFixed(2)} to ${cost.high.toFixed(2)}`
     : null;

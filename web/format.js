@@ -149,7 +149,7 @@ export function jobTitle(job) {
 // What perturbs the runs of a job; not part of its cases.
 function circumstancesOf(request) {
   const words = [];
-  if (request.contention) words.push(counted(request.contention, "load process", "load processes"));
+  if (request.contention) words.push(counted(request.contention, "load", "loads"));
   if (request.memory_poison) words.push("poisoned memory");
   if (request.allocation_jitter) words.push("moved allocations");
   if (request.shared_import) words.push("shared imports");

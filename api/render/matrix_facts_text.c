@@ -47,6 +47,8 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
     if (v->cost.known) {
         snprintf(facts[10], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
                  v->cost.high);
+    } else if (v->cost.too_short) {
+        snprintf(facts[10], FACT_SIZE, "< 1 ms");
     } else {
         snprintf(facts[10], FACT_SIZE, "-");
     }

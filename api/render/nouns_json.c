@@ -308,6 +308,7 @@ void run_json(struct json_out *out, const struct run_record *run)
 
 void cost_json(struct json_out *out, const struct cost *cost, const char *against)
 {
+    out_name(out, "cost_note", cost->too_short ? TIMES_TOO_SHORT : "");
     if (!out_object(out, "cost", cost->known)) {
         return;
     }

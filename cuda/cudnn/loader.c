@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NOT_SUPPORTED_8 = 9, NOT_SUPPORTED_9 = 3, GROUP_SIZE = 1000, MESSAGE_SIZE = 400 };
+enum { ARCH_MISMATCH_8 = 6, NOT_SUPPORTED_8 = 9, NOT_SUPPORTED_9 = 3, GROUP_SIZE = 1000 };
+enum { MESSAGE_SIZE = 400 };
 
 static const char *const sonames[] = { "libcudnn.so.9", "libcudnn.so.8", NULL };
 static struct library library = { .title = "cuDNN",
@@ -85,8 +86,9 @@ WORKLOAD_FACT_REGISTER(cudnn_fact);
 
 bool cudnn_says_unsupported(cudnnStatus_t status)
 {
-    return library.major < 9 ? (int)status == NOT_SUPPORTED_8
-                             : (int)status / GROUP_SIZE == NOT_SUPPORTED_9;
+    return library.major < 9
+               ? (int)status == NOT_SUPPORTED_8 || (int)status == ARCH_MISMATCH_8
+               : (int)status / GROUP_SIZE == NOT_SUPPORTED_9;
 }
 
 /* What the library last complained about, in its words; cuDNN 9 only. */

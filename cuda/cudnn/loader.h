@@ -28,8 +28,8 @@ const struct cudnn_table *cudnn_api(void);
 /* What a status means for the run.  The numbers of cudnnStatus_t differ between 8 and 9:
  * a status is compared with 0 only, everything else is asked here. */
 
-/* Whether STATUS says that this library cannot do what was asked: 9 in cuDNN 8, the 3000s
- * in cuDNN 9. */
+/* Whether STATUS says that this library cannot do what was asked, or not on this GPU: 9
+ * and 6 in cuDNN 8, the 3000s in cuDNN 9. */
 bool cudnn_says_unsupported(cudnnStatus_t status);
 
 /* Ends RUN unless STATUS, what CALL returned, is success: as `unsupported` where cuDNN

@@ -28,14 +28,17 @@ enum { KERNEL_THREADS = 256, WARP_LANES = 32 };
 /* LAUNCH(kernel, grid, block, shared_bytes, stream, arguments …): starts KERNEL; a
  * configuration that the device refuses ends the run.  Errors inside the kernel show when
  * the run waits for the device. */
-#ifdef REPROD_CUDASIM
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                           \
-    ((void)(stream),                                                                     \
-     cudasim::launch_kernel(#kernel, grid, block, shared_bytes, kernel, __VA_ARGS__),    \
+    (LAUNCH_UNCHECKED(kernel, grid, block, shared_bytes, stream, __VA_ARGS__),           \
      kernel_launched(#kernel))
+/* Likewise, for a thread that cannot end the run: it asks cudaGetLastError(). */
+#ifdef REPROD_CUDASIM
+#define LAUNCH_UNCHECKED(kernel, grid, block, shared_bytes, stream, ...)                 \
+    ((void)(stream),                                                                     \
+     cudasim::launch_kernel(#kernel, grid, block, shared_bytes, kernel, __VA_ARGS__))
 #else
-#define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                           \
-    (kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__), kernel_launched(#kernel))
+#define LAUNCH_UNCHECKED(kernel, grid, block, shared_bytes, stream, ...)                 \
+    (kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__))
 /* The block's shared memory whose size the launch gives, as TYPE *NAME. */
 #define DYNAMIC_SHARED(type, name)                                                       \
     extern __shared__ __align__(16) unsigned char name##_bytes[];                        \

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cuda/library/driver.h"
+
 static const char LIBRARY[] = "libnvidia-ml.so.1";
 
 bool nvml_api_load(struct nvml_api *ret_api, char ret_cause[NVML_CAUSE_SIZE])
@@ -15,9 +17,10 @@ bool nvml_api_load(struct nvml_api *ret_api, char ret_cause[NVML_CAUSE_SIZE])
         size_t offset;
     } entries[] = { NVML_FUNCTIONS };
 #undef X
-    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    void *library = driver_open(LIBRARY, driver_folders);
 
     if (!library) {
+        (void)dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL); /* says of the usual place why */
         snprintf(ret_cause, NVML_CAUSE_SIZE, "NVML cannot be loaded: %s", dlerror());
         return false;
     }

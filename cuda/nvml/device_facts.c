@@ -178,8 +178,9 @@ static const struct nvml_gpu *nvml_inventory_find(const struct nvml_inventory *i
     return NULL;
 }
 
-/* Without persistence mode the driver wakes each GPU every time, which takes seconds. */
-enum { INVENTORY_DEADLINE_MS = 8000, DRIVER_DEADLINE_MS = 4000 };
+/* Without persistence mode the driver wakes each GPU every time, which takes seconds
+ * each. */
+enum { INVENTORY_DEADLINE_MS = 30000, DRIVER_DEADLINE_MS = 4000 };
 enum { TELEMETRY_DEADLINE_MS = 4000 };
 
 /* Read once in the life of the process; NULL, with the cause, when it could not be. */

@@ -12,6 +12,7 @@
 #include "cuda/worker/digest.h"
 #include "cuda/worker/exact_sum.h"
 #include "cuda/worker/fill.h"
+#include "cuda/worker/load.h"
 #include "workloads/worker/environment.h"
 
 #ifdef REPROD_CUDASIM
@@ -95,30 +96,40 @@ static void cuda_emit_environment(struct emit *emit, const struct run *run)
     emit_versions(emit);
 }
 
-static void emit_device(struct emit *emit, int index)
+/* Whether it can be used; if not, ret_cause says why, where that is known. */
+static bool emit_device(struct emit *emit, int index, char ret_cause[DEVICE_CAUSE_SIZE])
 {
+    enum compute_mode mode = device_compute_mode(index);
     cudaDeviceProp properties;
     char id[DEVICE_ID_SIZE];
 
     if (!device_read(index, &properties)) {
-        return;
+        return false;
     }
     device_id(&properties, id);
+    if (mode == MODE_PROHIBITED) {
+        device_describe_prohibited(id, ret_cause);
+        return false;
+    }
     emit_object(emit, NULL);
     emit_string(emit, "id", id);
     emit_string(emit, "model", properties.name);
     emit_object(emit, "attributes");
     emit_hardware(emit, &properties);
     emit_int(emit, "memory_bytes", (int64_t)properties.totalGlobalMem);
+    if (mode != MODE_UNKNOWN) {
+        emit_string(emit, "compute_mode", device_compute_mode_name(mode));
+    }
     nvml_emit_device_attributes(emit, id);
     emit_object_end(emit);
     emit_object_end(emit);
+    return true;
 }
 
 static void cuda_emit_probe(struct emit *emit)
 {
     char cause[DEVICE_CAUSE_SIZE];
-    int count = device_count(cause);
+    int count = device_count(cause), usable = 0;
 
     emit_object(emit, "versions");
     emit_versions(emit);
@@ -127,10 +138,13 @@ static void cuda_emit_probe(struct emit *emit)
     emit_object_end(emit);
     emit_array(emit, "devices");
     for (int i = 0; i < count; i++) {
-        emit_device(emit, i);
+        usable += emit_device(emit, i, cause);
     }
     emit_array_end(emit);
-    emit_string(emit, "cause", count ? NULL : cause);
+    emit_string(emit, "cause",
+                usable     ? NULL
+                : cause[0] ? cause
+                           : "no GPU says what it is");
 }
 
 enum { PROCESSES_DEADLINE_MS = 4000 };
@@ -212,43 +226,9 @@ static double cuda_timer_stop(struct run *run)
     return milliseconds;
 }
 
-/* 256 MiB, more than any cache on the device; every multiprocessor has work, between the
- * memory's two passes in each launch.  The simulator has no time for as much. */
-#ifdef REPROD_CUDASIM
-enum { LOAD_FLOATS = 1 << 10, LOAD_ROUNDS = 4, LOAD_LAUNCHES = 1 };
-#else
-enum { LOAD_FLOATS = 64 << 20, LOAD_ROUNDS = 64, LOAD_LAUNCHES = 8 };
-#endif
-
-__global__ static void load_kernel(float *values, int64_t count)
-{
-    KERNEL_FOR(i, count)
-    {
-        float value = values[i];
-
-        for (int round = 0; round < LOAD_ROUNDS; round++) {
-            value = value * 0.999f + 0.001f;
-        }
-        values[i] = value;
-    }
-}
-
-static void cuda_load(struct run *)
-{
-    static float *values;
-
-    if (!values) {
-        CUDA_TRY(cudaMalloc((void **)&values, LOAD_FLOATS * sizeof *values));
-        CUDA_TRY(cudaMemset(values, 0, LOAD_FLOATS * sizeof *values));
-    }
-    for (int launch = 0; launch < LOAD_LAUNCHES; launch++) {
-        LAUNCH_ITEMS(load_kernel, LOAD_FLOATS, values, LOAD_FLOATS);
-    }
-    CUDA_TRY(cudaDeviceSynchronize());
-}
-
 static const struct backend cuda_backend = {
     .name = "cuda",
+    .alignment = 256, /* cudaMalloc's, which libraries document that they rely on */
     .threads_default = THREADS_DEFAULT,
     .threads_max = THREADS_MAX,
     .select = device_select,
@@ -264,7 +244,7 @@ static const struct backend cuda_backend = {
     .warm = cuda_warm,
     .timer_start = cuda_timer_start,
     .timer_stop = cuda_timer_stop,
-    .load = cuda_load,
+    .load_within = &device_load,
     .emit_environment = cuda_emit_environment,
     .emit_probe = cuda_emit_probe,
     .emit_telemetry = cuda_emit_telemetry,

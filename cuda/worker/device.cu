@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cuda/library/driver.h"
 #include "daemon/base/nearest.h"
 #include "workloads/worker/ending.h"
 
@@ -12,6 +14,7 @@ enum { DEVICES_MAX = 64 };
 static struct {
     struct run *run; /* NULL until opened */
     int selected;
+    enum compute_mode mode; /* of the one that was opened */
     bool failed;
     cudaDeviceProp properties;
     char id[DEVICE_ID_SIZE];
@@ -67,13 +70,47 @@ static void describe_missing_driver(char ret_cause[DEVICE_CAUSE_SIZE])
         driver, runtime);
 }
 
+#ifdef REPROD_CUDASIM
+static const char *device_folder(void)
+{
+    const char *folder = getenv("REPROD_CUDASIM_DEV");
+
+    return folder ? folder : "/dev";
+}
+#else
+static const char *device_folder(void)
+{
+    return "/dev";
+}
+#endif
+
+static bool has_device_file(const char *name)
+{
+    char path[DEVICE_CAUSE_SIZE];
+
+    snprintf(path, sizeof path, "%.200s/%s", device_folder(), name);
+    return access(path, F_OK) == 0;
+}
+
+/* The driver makes that file when it is first needed, by a program with more privileges,
+ * which a process that may gain none cannot start: reprod-launch sees to that. */
+static const char *missing_file(void)
+{
+    return has_device_file("nvidiactl") && !has_device_file("nvidia-uvm")
+               ? "; /dev/nvidia-uvm is missing, and a worker may not make it: run "
+                 "'nvidia-modprobe -u -c 0' as root after each boot "
+                 "(deploy/reprod-nvidia-uvm.service)"
+               : "";
+}
+
 static void describe_no_device(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
 
     snprintf(ret_cause, DEVICE_CAUSE_SIZE,
-             "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)",
-             visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "");
+             "the NVIDIA driver shows no GPU%s%.128s (cudaErrorNoDevice, 100)%s",
+             visible ? "; CUDA_VISIBLE_DEVICES=" : "", visible ? visible : "",
+             missing_file());
 }
 
 static void describe(cudaError_t error, char ret_cause[DEVICE_CAUSE_SIZE])
@@ -91,17 +128,29 @@ static void describe(cudaError_t error, char ret_cause[DEVICE_CAUSE_SIZE])
         describe_no_device(ret_cause);
         break;
     default:
-        snprintf(ret_cause, DEVICE_CAUSE_SIZE, "the GPUs cannot be listed: %s (%s, %d)",
-                 cudaGetErrorString(error), cudaGetErrorName(error), (int)error);
+        snprintf(ret_cause, DEVICE_CAUSE_SIZE, "the GPUs cannot be listed: %s (%s, %d)%s",
+                 cudaGetErrorString(error), cudaGetErrorName(error), (int)error,
+                 missing_file());
         break;
     }
+}
+
+/* CUDA's run-time library asks the dynamic linker for the driver's by its name, which
+ * finds what is loaded. */
+static void find_driver(void)
+{
+#ifndef REPROD_CUDASIM
+    driver_open("libcuda.so.1", driver_folders);
+#endif
 }
 
 int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
 {
     int count = 0;
-    cudaError_t error = cudaGetDeviceCount(&count);
+    cudaError_t error;
 
+    find_driver();
+    error = cudaGetDeviceCount(&count);
     ret_cause[0] = '\0';
     if (error == cudaSuccess && count < 1) {
         error = cudaErrorNoDevice;
@@ -146,6 +195,70 @@ void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
 }
 #endif
 
+enum compute_mode device_compute_mode(int index)
+{
+    int mode = -1;
+
+    if (cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, index) != cudaSuccess) {
+        cudaGetLastError();
+        return MODE_UNKNOWN;
+    }
+    return mode == cudaComputeModeDefault            ? MODE_DEFAULT
+           : mode == cudaComputeModeExclusiveProcess ? MODE_ONE_PROCESS
+           : mode == cudaComputeModeProhibited       ? MODE_PROHIBITED
+                                                     : MODE_UNKNOWN;
+}
+
+const char *device_compute_mode_name(enum compute_mode mode)
+{
+    static const char *const names[] = { NULL, "default", "exclusive_process",
+                                         "prohibited" };
+
+    return names[mode];
+}
+
+bool device_is_of_one_process(void)
+{
+    return device.mode == MODE_ONE_PROCESS;
+}
+
+void device_describe_prohibited(const char *id, char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    snprintf(ret_cause, DEVICE_CAUSE_SIZE,
+             "%s: its compute mode is PROHIBITED, which lets no process use it; "
+             "nvidia-smi -i %s -c DEFAULT ends that",
+             id, id);
+}
+
+/* The first GPU that no process may use; NULL: none. */
+static const char *find_prohibited(void)
+{
+    static char cause[DEVICE_CAUSE_SIZE];
+    char id[DEVICE_ID_SIZE];
+    cudaDeviceProp properties;
+    int count = device_count(cause);
+
+    for (int i = 0; i < count; i++) {
+        if (device_compute_mode(i) == MODE_PROHIBITED && device_read(i, &properties)) {
+            device_id(&properties, id);
+            device_describe_prohibited(id, cause);
+            return cause;
+        }
+    }
+    return NULL;
+}
+
+static const char *no_value(void)
+{
+    return NULL;
+}
+
+static const struct workload_fact compute_mode_fact = { .backend = "cuda",
+                                                        .name = "compute_mode",
+                                                        .value = no_value,
+                                                        .problem = find_prohibited };
+WORKLOAD_FACT_REGISTER(compute_mode_fact);
+
 bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
 {
     static char ids[DEVICES_MAX][DEVICE_ID_SIZE];
@@ -174,6 +287,29 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     return false;
 }
 
+/* It is not part of any timing. */
+static void make_context(void)
+{
+    char cause[DEVICE_CAUSE_SIZE], id[DEVICE_ID_SIZE];
+    cudaDeviceProp properties;
+    cudaError_t error = cudaFree(NULL);
+
+    if (error == cudaErrorDevicesUnavailable && device.mode == MODE_ONE_PROCESS) {
+        device.failed = true;
+        run_infra(device.run,
+                  "another process uses the GPU, and its compute mode is "
+                  "EXCLUSIVE_PROCESS: one at a time (cudaErrorDevicesUnavailable, 46)");
+    }
+    if (error != cudaSuccess && device.mode == MODE_PROHIBITED &&
+        device_read(device.selected, &properties)) {
+        device.failed = true;
+        device_id(&properties, id);
+        device_describe_prohibited(id, cause);
+        run_infra(device.run, "%s", cause);
+    }
+    cuda_check(error, "cudaFree(NULL)");
+}
+
 void device_open(struct run *run)
 {
     char cause[DEVICE_CAUSE_SIZE];
@@ -185,8 +321,9 @@ void device_open(struct run *run)
         device.failed = true;
         run_infra(run, "%s", cause);
     }
+    device.mode = device_compute_mode(device.selected);
     CUDA_TRY(cudaSetDevice(device.selected));
-    CUDA_TRY(cudaFree(NULL)); /* makes the context, which is not part of any timing */
+    make_context();
     CUDA_TRY(cudaGetDevice(&index));
     CUDA_TRY(cudaGetDeviceProperties(&device.properties, index));
     device_id(&device.properties, device.id);

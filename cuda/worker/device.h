@@ -21,8 +21,28 @@ int device_count(char ret_cause[DEVICE_CAUSE_SIZE]);
 /* The device numbered INDEX; false when it does not say. */
 bool device_read(int index, cudaDeviceProp *ret_properties);
 
+/* Whose processes may use a GPU: nvidia-smi -c. */
+enum compute_mode {
+    MODE_UNKNOWN,
+    MODE_DEFAULT,
+    MODE_ONE_PROCESS, /* EXCLUSIVE_PROCESS: one at a time */
+    MODE_PROHIBITED   /* none: such a device is no device of the probe */
+};
+
+/* Of the device numbered INDEX. */
+enum compute_mode device_compute_mode(int index);
+
+/* "exclusive_process", as the probe says it; NULL for an unknown one. */
+const char *device_compute_mode_name(enum compute_mode mode);
+
+/* The device in use serves no process beside this one. */
+bool device_is_of_one_process(void);
+
 /* "GPU-" and its UUID, as nvidia-smi prints it. */
 void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE]);
+
+/* Why the GPU ID, whose mode is MODE_PROHIBITED, cannot be used. */
+void device_describe_prohibited(const char *id, char ret_cause[DEVICE_CAUSE_SIZE]);
 
 /* struct backend: select and open. */
 bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE]);

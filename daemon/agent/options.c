@@ -26,7 +26,8 @@ const char agent_usage[] =
     "  --config FILE        stacks and workloads of that configuration\n"
     "  --threads N          of a CPU run; default: one for each CPU it may use, 2..8\n"
     "  --grace-ms N         between SIGTERM and SIGKILL (default 2000)\n"
-    "  --probe-ms N         deadline of a probe (default 10000)\n";
+    "  --probe-ms N         deadline of a probe (default 10000, that of\n"
+    "                       reprod-worker-cuda 60000)\n";
 
 /* Fewer than two threads cannot race; small cases gain nothing from more than a few. */
 enum { THREADS_LEAST = 2, THREADS_DEFAULT_MOST = 8, THREADS_MOST = 256 };
@@ -193,7 +194,7 @@ enum err_code agent_options_parse(struct agent_options *ret_options, int argc,
     memset(ret_options, 0, sizeof *ret_options);
     ret_options->threads = default_threads();
     ret_options->grace_ms = 2000;
-    ret_options->probe_ms = 10000;
+    ret_options->probe_ms = STACK_PROBE_MS;
     ret_options->workloads = json_array();
     for (int i = 1; i < argc; i += 2) {
         if (strcmp(argv[i], "--help") == 0) {

@@ -423,6 +423,18 @@ static void again_cb(uv_timer_t *timer)
     ask_all(probe);
 }
 
+int64_t stack_probe_ms(const struct stack *stack, int64_t standard_ms)
+{
+    enum { GPU_PROBE_MS = 60000 };
+    const char *slash = stack->worker ? strrchr(stack->worker, '/') : NULL;
+    bool on_gpu = slash && strcmp(slash + 1, "reprod-worker-cuda") == 0;
+
+    if (stack->probe_ms) {
+        return stack->probe_ms;
+    }
+    return on_gpu && standard_ms == STACK_PROBE_MS ? GPU_PROBE_MS : standard_ms;
+}
+
 void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t timeout_ms,
                  void (*done)(void *arg), void *arg)
 {
@@ -430,7 +442,7 @@ void stack_probe(struct supervisor *supervisor, struct stack *stack, int64_t tim
 
     probe->supervisor = supervisor;
     probe->stack = stack;
-    probe->timeout_ms = stack->probe_ms ? stack->probe_ms : timeout_ms;
+    probe->timeout_ms = stack_probe_ms(stack, timeout_ms);
     probe->done = done;
     probe->arg = arg;
     uv_timer_init(supervisor->loop, &probe->later);

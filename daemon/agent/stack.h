@@ -54,6 +54,11 @@ void stack_release(struct stack *stack);
  * free_texts. */
 char **stack_environment(const struct stack *stack);
 
+/* How long a probe may take where nothing else was said.  A driver without persistence
+ * mode wakes each GPU first, some seconds each: reprod-worker-cuda has a minute. */
+enum { STACK_PROBE_MS = 10000 };
+int64_t stack_probe_ms(const struct stack *stack, int64_t standard_ms);
+
 /* Asks its worker what it is, `--probe` and `--catalogue` at once, with a deadline, its
  * own or TIMEOUT_MS (a driver can hang) and bounded output.  Where a worker cannot be
  * started, or is killed, it is asked again, a few times.  Calls DONE(arg) once, later:

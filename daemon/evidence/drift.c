@@ -404,7 +404,7 @@ static void judge_cost(struct drift_case *c)
     static const double least = 0.05;
     static const double two_sided = 2.576; /* of the normal distribution, 1 % */
 
-    c->cost = times_cost(&c->to.times, &c->from.times);
+    c->cost = times_cost(&c->to.times, &c->from.times, c->least_ns);
     c->cost_changed = c->cost.known && fabs(c->shift) >= two_sided &&
                       (c->cost.low > 1 || c->cost.high < 1) &&
                       fabs(c->cost.median - 1) >= least;

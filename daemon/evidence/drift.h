@@ -95,7 +95,8 @@ struct drift_case {
     enum subject subject;
     char subject_name[SUBJECT_NAME_SIZE];
     struct drift_side from, to;
-    double shift; /* times_shift of the two; 0 where it is not known */
+    double shift;     /* times_shift of the two; 0 where it is not known */
+    int64_t least_ns; /* times_least of their backend */
     /* What drift_compare finds. */
     bool apart; /* they were measured under no conditions in common */
     char conditions[DRIFT_CONDITIONS_SIZE]; /* of what is compared; "": plain */

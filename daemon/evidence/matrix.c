@@ -81,8 +81,7 @@ static struct matrix_variant *begin_variant(struct matrix *m, const struct cell 
 
 static void carry(struct matrix_variant *v, const struct cell *cell)
 {
-    int64_t runs = cell->evidence.runs[OUTCOME_COMPLETED];
-    int64_t timed = runs - cell->evidence.disturbed;
+    int64_t timed = cell->times.runs;
 
     v->cell = cell->id;
     v->key = cell->key;
@@ -196,12 +195,12 @@ static void drop_superseded(struct matrix *m)
 
 /* As cells_get_control does: the first control by name that has enough runs and is of the
  * same subject.  What determinism costs in our loops says nothing of a library. */
-static void tell_cost(const struct matrix *m, struct matrix_variant *v)
+static void tell_cost(const struct matrix *m, int64_t least_ns, struct matrix_variant *v)
 {
     for (int i = 0; i < m->base_count && !v->is_control; i++) {
         if (v->subject == m->bases[i].subject &&
             case_siblings(&v->key, &m->bases[i].key)) {
-            v->cost = times_cost(&v->times, &m->bases[i].times);
+            v->cost = times_cost(&v->times, &m->bases[i].times, least_ns);
             copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
             return;
         }
@@ -339,10 +338,12 @@ void matrix_settle(struct matrix *m)
     const struct profile_table *t = m->table;
     size_t cells = (size_t)t->row_count * (size_t)t->column_count;
 
+    int64_t least_ns = times_least(m->environment_json);
+
     m->facts = m->environment_json ? json_loads(m->environment_json, 0, NULL) : NULL;
     drop_superseded(m);
     for (int i = 0; i < m->variant_count; i++) {
-        tell_cost(m, &m->variants[i]);
+        tell_cost(m, least_ns, &m->variants[i]);
         tell_relation(m, &m->variants[i]);
     }
     m->solutions = xcalloc(cells + 1, sizeof *m->solutions);

@@ -1,6 +1,9 @@
 #include "daemon/evidence/times.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "daemon/base/json_in.h"
 
 int times_bucket(int64_t ns)
 {
@@ -68,10 +71,23 @@ double times_shift(const int64_t *subject, const int64_t *base)
     return variance > 0 ? (above - n * m / 2) / sqrt(variance) : 0;
 }
 
-struct cost times_cost(const struct quartiles *subject, const struct quartiles *base)
+int64_t times_least(const char *environment_json)
+{
+    json_t *facts = environment_json ? json_loads(environment_json, 0, NULL) : NULL;
+    bool on_gpu = strcmp(in_text_or_empty(facts, "backend"), "cuda") == 0;
+
+    json_decref(facts);
+    return on_gpu ? TIMES_GPU_LEAST_NS : 0;
+}
+
+struct cost times_cost(const struct quartiles *subject, const struct quartiles *base,
+                       int64_t least_ns)
 {
     if (subject->runs < TIMES_COST_RUNS || base->runs < TIMES_COST_RUNS) {
         return (struct cost){ .known = false };
+    }
+    if (subject->median_ns < least_ns || base->median_ns < least_ns) {
+        return (struct cost){ .too_short = true };
     }
     return (struct cost){
         .known = true,

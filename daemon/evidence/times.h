@@ -40,10 +40,23 @@ double times_shift(const int64_t *subject, const int64_t *base);
 /* How many times as long as BASE something takes.  Low and high divide opposite
  * quartiles, since the runs of the two are not paired. */
 struct cost {
-    bool known; /* both have at least TIMES_COST_RUNS runs; otherwise all is 0 */
+    bool known;     /* both have at least TIMES_COST_RUNS runs; otherwise all is 0 */
+    bool too_short; /* both would have, and one of them is shorter than can be told */
     double median, low, high;
 };
 
-struct cost times_cost(const struct quartiles *subject, const struct quartiles *base);
+/* The least median that a cost is told of, in nanoseconds, in the environment with these
+ * facts (an object; NULL: 0).  A GPU takes some microseconds to start a kernel, whatever
+ * it computes: a ratio of what is shorter than TIMES_GPU_LEAST_NS is one of these.  On a
+ * CPU threads are there when the clock starts. */
+enum { TIMES_GPU_LEAST_NS = 1000000 };
+int64_t times_least(const char *environment_json);
+
+/* What is said of a cost that is too short. */
+#define TIMES_TOO_SHORT "shorter than 1 ms on a GPU: launch latency, no cost"
+
+/* Medians below LEAST_NS are too short. */
+struct cost times_cost(const struct quartiles *subject, const struct quartiles *base,
+                       int64_t least_ns);
 
 #endif

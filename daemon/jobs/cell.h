@@ -37,7 +37,7 @@ struct cell {
     int64_t first_ms, last_ms; /* of its runs */
     /* Times, of completed runs that were not disturbed. */
     int64_t min_ns, max_ns;        /* of iterations; 0: none */
-    int64_t median_ns_sum;         /* sum of the runs' medians: mean = sum / runs */
+    int64_t median_ns_sum;         /* sum of the runs' medians: mean = sum / times.runs */
     struct quartiles times;        /* of the runs' medians */
     char digest[DIGEST_TEXT_SIZE]; /* the most frequent digest: in most runs, then in most
                                       iterations, then the smallest; "": none */

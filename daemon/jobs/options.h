@@ -23,7 +23,7 @@ struct json_t;
 
 /* Zero-initialised: none. */
 struct run_circumstances {
-    int64_t contention; /* load processes on the run's device */
+    int64_t contention; /* loads on the run's device */
     /* "" for none, "random" where each process is to draw its own, or the value. */
     char memory_poison[RUN_DRAWN_SIZE];     /* 8 hex digits */
     char allocation_jitter[RUN_DRAWN_SIZE]; /* a seed, decimal */

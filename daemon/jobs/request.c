@@ -261,7 +261,7 @@ static const struct in_member members[] = {
     { "priority", IN_TEXT, TO(priority), .names = priorities },
     { "contention", IN_INT, TO(request.options.circumstances.contention), .least = 1,
       .most = JOB_CONTENTION_MAX,
-      .wanted = "must be an integer from 1 to 64, the load processes of each run; "
+      .wanted = "must be an integer from 1 to 64, the loads beside each run; "
                 "leave it out for none" },
     { "shared_import", IN_BOOL, TO(shared_import) },
     CHECKED("memory_poison", check_poison),

@@ -81,7 +81,7 @@ struct run_record {
 
 enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
 
-/* Whether load processes computed on the device during RUN. */
+/* Whether load computed on the device during RUN. */
 bool run_is_contended(const struct run_record *run);
 
 /* A tensor that a run captured: its place read or wrote it. */

@@ -40,7 +40,7 @@ struct link_events {
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
 
-enum { LINK_HELLO_MS = 15000 };
+enum { LINK_HELLO_MS = 65000 }; /* as long as a worker of GPUs has, and 5 s */
 
 struct link_run {
     const char *id, *stack, *device;

@@ -127,8 +127,8 @@ static enum err_code take_circumstances(const json_t *said,
     if (said && !json_is_null(said) && !json_is_object(said)) {
         return err_set(err, ERR_PROTOCOL, "circumstances is not an object");
     }
-    if (take_count(said, "contention", "load processes", asked->contention,
-                   &taken.contention, err) != ERR_OK ||
+    if (take_count(said, "contention", "loads", asked->contention, &taken.contention,
+                   err) != ERR_OK ||
         take_count(said, "shared_import", "imports", asked->shared_import,
                    &taken.shared_import, err) != ERR_OK ||
         take_drawn(said, "memory_poison", asked->memory_poison, taken.memory_poison,

@@ -154,12 +154,22 @@ static void count_digests(struct run_judge *judge)
     copy_text(judge->run.digest, sizeof judge->run.digest, judge->digests[0].digest);
 }
 
+/* Of the iterations after the first: that one loads and compiles what the others find.
+ * So a run of one iteration has no times. */
 static void take_times(struct run_judge *judge)
 {
-    const struct run_judge_iteration *it = judge->iterations;
-    int64_t count = judge->seen;
+    struct run_judge_iteration *it = judge->iterations;
+    int64_t count = 0;
 
-    qsort(judge->iterations, (size_t)count, sizeof *judge->iterations, compare_ns);
+    for (int64_t i = 0; i < judge->seen; i++) {
+        if (it[i].index > 0) {
+            it[count++] = it[i];
+        }
+    }
+    if (count == 0) {
+        return;
+    }
+    qsort(it, (size_t)count, sizeof *it, compare_ns);
     judge->run.min_ns = it[0].ns;
     judge->run.max_ns = it[count - 1].ns;
     judge->run.median_ns = (it[(count - 1) / 2].ns + it[count / 2].ns) / 2;

@@ -100,10 +100,12 @@ void drift_settle(struct drift *drift, const struct device_stack *devices, int c
 {
     const struct device_stack *from = choose_place(&drift->from, devices, count);
     const struct device_stack *to = choose_place(&drift->to, devices, count);
+    int64_t least_ns = times_least(drift->to.json);
 
     for (int i = 0; i < drift->case_count; i++) {
         struct drift_case *c = &drift->cases[i];
 
+        c->least_ns = least_ns;
         c->from.reach = reach(from, &c->key);
         c->to.reach = reach(to, &c->key);
         c->from.place_suspect = from && drift->from.places[0].suspect;

@@ -122,7 +122,7 @@ def undecided(matrix):
 
 
 def larger(campaign, until):
-    """What the first pass could not decide: at the largest size, with a load process too."""
+    """What the first pass could not decide: at the largest size, with load too."""
     if campaign.options.rehearse:
         raise Skipped("a rehearsal has one size")
     serve(campaign, until)

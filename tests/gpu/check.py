@@ -187,18 +187,22 @@ def chosen(session, options):
     return list(session.records.values())
 
 
-def jobs_of(session, probe):
+def jobs_of(session, probe, wanted):
+    """How many processes at a time; WANTED (None: as fit) where the device takes them."""
+    device = next((device for device in probe["devices"] if device["id"] == session.device), {})
+    if machine.serves_one(device):
+        session.skip("processes beside each other", "the compute mode is EXCLUSIVE_PROCESS")
+        return 1
     if session.rehearsal:
-        return min(6, os.cpu_count() or 1)
-    return machine.processes_at_a_time(next(
-        (device for device in probe["devices"] if device["id"] == session.device), {}))
+        return wanted or min(6, os.cpu_count() or 1)
+    return wanted or machine.processes_at_a_time(device)
 
 
 def check(session, probe, options):
     """All stages; choices of algorithms are stored for this check alone."""
     try:
         session.device = options.device or probe["devices"][0]["id"]
-        session.jobs = options.jobs or jobs_of(session, probe)
+        session.jobs = jobs_of(session, probe, options.jobs)
         session.load()
         if len(probe["devices"]) > 1:
             session.skip("the other devices", f"only {session.device} is checked")

@@ -12,7 +12,7 @@ LIBRARIES = {"cudnn": "libcudnn.so.*", "nccl": "libnccl.so.*", "cublas": "libcub
 
 # Where a driver lies on machines whose dynamic linker does not know.
 DRIVER_FOLDERS = ("/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/wsl/lib")
-MEMORY_EACH = 6 << 30  # bytes of the device's memory for a process at `large`, with a load process
+MEMORY_EACH = 6 << 30  # bytes of the device's memory for a process at `large`, with load
 
 
 def wheel_files(pattern):
@@ -22,8 +22,15 @@ def wheel_files(pattern):
                   for path in pathlib.Path(folder).glob(f"nvidia/*/{pattern}"))
 
 
+def serves_one(device):
+    """Its compute mode refuses a second process."""
+    return device.get("attributes", {}).get("compute_mode") == "exclusive_process"
+
+
 def processes_at_a_time(device):
     """Contexts, inputs and references take turns on the device and the cores; each needs memory."""
+    if serves_one(device):
+        return 1
     cores, memory = os.cpu_count() or 1, device.get("attributes", {}).get("memory_bytes")
     fit = memory // MEMORY_EACH if isinstance(memory, int) else 6
     return max(1, min(12, cores * 3 // 4, fit))

@@ -84,7 +84,7 @@ def variant_row(expected, record):
             reports.dash(survey.get("size")),
             f"{worst:.3g}" if worst is not None else "–",
             reports.dash(reports.short(record["bits"])), reports.dash(reports.short(record["circumstances"])),
-            reports.range_of(timing.get("ratio")), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
+            reports.ratio_of(timing), ", ".join(survey.get("algorithms") or [record["algorithm"]]))
 
 
 HEADER = ("variant", "subject", "documents", "outcome", "observed", "as documented", "size", "error ÷ bound",
@@ -162,6 +162,10 @@ fits; `tests/gpu/README.md` explains it. That a variant
   further by its elements, all within the bound of a float64 reference, by the digests and sums of copies,
   by the inputs (and, where the algorithm promises it, the bits) of the CPU, and by the same digest under
   load, with poisoned memory and moved allocations.
+
+The load is in the run's own process: kernels in streams of their own, on some of the multiprocessors. The report of
+worker e64d7944 was made with another process instead, which a GPU serves in turns, so that it hardly disturbs:
+its "equal" says little of load.
 
 One digest in five runs still allows that a run differs with a probability of up to 53 % (95 % sure).
 More runs lower that bound, and every cell of the service says its own.

@@ -132,11 +132,21 @@ def range_of(spread, unit="", digits=3):
             f"({spread['least']:.{digits}g} to {spread['most']:.{digits}g})")
 
 
+LEAST_MS = 1  # as daemon/evidence/times.h: below it a ratio is one of launches
+
+
+def ratio_of(timing):
+    """Time over that of the control, marked where it says nothing of what is computed."""
+    sides = [timing[side]["median"] for side in ("ms", "baseline_ms") if timing.get(side)]
+    short = any(median < LEAST_MS for median in sides)
+    return range_of(timing.get("ratio")) + (", < 1 ms: launch latency" if short else "")
+
+
 def timing_rows(report):
     found = [(record, record.get(name)) for name in ("timing", "library_timing")
              for record in report["variants"]]
     return [(record["workload"], f"{record['variant']} ÷ {timing['baseline']}", timing["size"],
-             range_of(timing["ratio"]), range_of(timing["ms"]), range_of(timing["baseline_ms"]))
+             ratio_of(timing), range_of(timing["ms"]), range_of(timing["baseline_ms"]))
             for record, timing in found if timing]
 
 

@@ -9,7 +9,8 @@
 
 enum { POISON = 0xcd, VERSION = CUDART_VERSION };
 
-static cudaError_t last_error;
+pthread_mutex_t cudart_turn = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local cudaError_t last_error;
 
 cudaError_t cudart_failed(cudaError_t error)
 {
@@ -67,6 +68,22 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int d
              "nvcc's PTX on a CPU, no GPU");
     ret_properties->totalGlobalMem = (size_t)8 << 30;
     ret_properties->multiProcessorCount = 2;
+    ret_properties->maxThreadsPerMultiProcessor = 64;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *ret_value, enum cudaDeviceAttr attribute,
+                                   int device)
+{
+    (void)device;
+    *ret_value = cudaComputeModeDefault;
+    return attribute == cudaDevAttrComputeMode ? cudaSuccess
+                                               : cudart_failed(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+{
+    *ret_least = *ret_greatest = 0;
     return cudaSuccess;
 }
 
@@ -77,7 +94,9 @@ cudaError_t cudaDeviceSynchronize(void)
 
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 {
+    pthread_mutex_lock(&cudart_turn);
     *ret_memory = shadow_allocate(bytes, cudart_device());
+    pthread_mutex_unlock(&cudart_turn);
     if (!*ret_memory) {
         return cudart_failed(cudaErrorMemoryAllocation);
     }
@@ -98,7 +117,9 @@ cudaError_t cudaMallocHost(void **ret_memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
+    pthread_mutex_lock(&cudart_turn);
     shadow_free(memory);
+    pthread_mutex_unlock(&cudart_turn);
     return cudaSuccess;
 }
 
@@ -139,6 +160,20 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaEventCreate(cudaEvent_t *ret_event)
 {
     *ret_event = calloc(1, sizeof(struct timespec));
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags)
+{
+    (void)flags;
+    return cudaEventCreate(ret_event);
+}
+
+/* A millisecond, in which other threads have the device. */
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    (void)event;
+    nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
     return cudaSuccess;
 }
 

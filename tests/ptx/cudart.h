@@ -5,11 +5,15 @@
 #define TESTS_PTX_CUDART_H
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
 /* ERROR, which cudaGetLastError then gives once. */
 cudaError_t cudart_failed(cudaError_t error);
 
 /* The current device. */
 int cudart_device(void);
+
+/* Whose turn it is: held by a launch, and while memory is allocated or freed. */
+extern pthread_mutex_t cudart_turn;
 
 #endif

@@ -58,9 +58,18 @@ cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
     if (!stream) {
         return cudart_failed(cudaErrorMemoryAllocation);
     }
+    pthread_mutex_lock(&cudart_turn);
     *stream = (struct CUstream_st){ current, streams };
     *ret_stream = streams = stream;
+    pthread_mutex_unlock(&cudart_turn);
     return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *ret_stream, unsigned flags,
+                                         int priority)
+{
+    (void)flags, (void)priority;
+    return cudaStreamCreate(ret_stream);
 }
 
 /* A library that is shown memory may write it: nothing tells what it writes. */

@@ -27,12 +27,14 @@ static struct {
     size_t next; /* module: they register in the order of the link */
     struct known *known;
     size_t count, room;
-    struct {
-        struct dim3 grid, block;
-        size_t shared;
-        void *stream;
-    } configuration;
 } launching;
+
+/* Between the push and the pop of a launch, each thread's own. */
+static _Thread_local struct {
+    struct dim3 grid, block;
+    size_t shared;
+    void *stream;
+} configuration;
 
 /* For machine_code.py: what has been launched, appended to the file of
  * REPROD_PTX_LAUNCHES. */
@@ -152,20 +154,20 @@ void __cudaRegisterFunction(void **handle, const char *host, char *device,
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared,
                                      void *stream)
 {
-    launching.configuration.grid = grid;
-    launching.configuration.block = block;
-    launching.configuration.shared = shared;
-    launching.configuration.stream = stream;
+    configuration.grid = grid;
+    configuration.block = block;
+    configuration.shared = shared;
+    configuration.stream = stream;
     return 0;
 }
 
 cudaError_t __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block,
                                        size_t *shared, void *stream)
 {
-    *grid = launching.configuration.grid;
-    *block = launching.configuration.block;
-    *shared = launching.configuration.shared;
-    *(void **)stream = launching.configuration.stream;
+    *grid = configuration.grid;
+    *block = configuration.block;
+    *shared = configuration.shared;
+    *(void **)stream = configuration.stream;
     return cudaSuccess;
 }
 
@@ -231,8 +233,10 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t handle, struct dim3 grid, struct dim
         return cudart_failed(cudaErrorInvalidValue);
     }
     launch.args = copy_parameters(kernel, args);
+    pthread_mutex_lock(&cudart_turn);
     note_launch(kernel, block.x * block.y * block.z);
     schedule_run(&launch);
+    pthread_mutex_unlock(&cudart_turn);
     for (int i = 0; i < kernel->params; i++) {
         free(launch.args[i]);
     }

@@ -110,13 +110,12 @@ def is_same_ptx(fat, own):
     return first == second
 
 
-def fat_ptx(folder, path, environment):
-    """The PTX in an object; there is one."""
+def fat_ptxs(folder, path, environment):
+    """The PTX in an object: of the newest architecture, which is translated, and of the oldest."""
     with tempfile.TemporaryDirectory() as own:
         subprocess.run([folder / "cuobjdump", "-xptx", "all", path.resolve()], check=True, capture_output=True,
                        cwd=own, env=environment)
-        [found] = pathlib.Path(own).glob("*.ptx")
-        return found.read_text(encoding="latin-1")
+        return [found.read_text(encoding="latin-1") for found in pathlib.Path(own).glob("*.ptx")]
 
 
 def read_launches(path):
@@ -140,7 +139,7 @@ def examine(build, folder, source, launches):
     code = read_code(text)
     wrong = [f"{name}, {arch}: {problem}" for (arch, name), each in code.items()
              for problem in problems(each, kernels[name], launches.get(name, THREADS))]
-    if not is_same_ptx(fat_ptx(folder, path, environment), ptx):
+    if not any(is_same_ptx(fat, ptx) for fat in fat_ptxs(folder, path, environment)):
         wrong.append(f"{source}: the PTX in the fat binary is another one than what was translated")
     missing = set(kernels) - {name for _, name in code}
     return wrong + [f"{name}: no architecture has it" for name in missing], len(code)

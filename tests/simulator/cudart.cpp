@@ -4,8 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fcntl.h>
 #include <map>
 #include <set>
+#include <sys/file.h>
+#include <unistd.h>
 
 struct CUstream_st {
     int device;
@@ -13,6 +16,7 @@ struct CUstream_st {
 
 struct cudasim_event {
     struct timespec time;
+    bool blocks;
 };
 
 enum { ALIGNMENT = 256, FRESH = 0xCD };
@@ -34,6 +38,9 @@ static std::map<const char *, allocation> &allocations =
     *new std::map<const char *, allocation>();
 static std::set<const CUstream_st *> &streams = *new std::set<const CUstream_st *>();
 
+/* Threads may outlive static destructors. */
+std::mutex &cudasim::turn = *new std::mutex();
+
 static cudaError_t failure = cudaSuccess;
 
 static const struct {
@@ -43,6 +50,8 @@ static const struct {
     { cudaSuccess, "cudaSuccess", "no error" },
     { cudaErrorInvalidValue, "cudaErrorInvalidValue", "invalid argument" },
     { cudaErrorMemoryAllocation, "cudaErrorMemoryAllocation", "out of memory" },
+    { cudaErrorDevicesUnavailable, "cudaErrorDevicesUnavailable",
+      "CUDA-capable device(s) is/are busy or unavailable" },
     { cudaErrorInvalidDevice, "cudaErrorInvalidDevice", "invalid device ordinal" },
     { cudaErrorECCUncorrectable, "cudaErrorECCUncorrectable",
       "uncorrectable ECC error encountered" },
@@ -72,10 +81,14 @@ const char *cudaGetErrorString(cudaError_t error)
     return "unrecognized error code";
 }
 
-bool cudasim::device_takes_kernel()
+bool cudasim::device_takes_kernel(const char *kernel)
 {
+    enum { TENTH = 10 };
+    static int launches; /* of the kernel that is named */
     const char *number = getenv("REPROD_CUDASIM_ERROR");
-    if (number) {
+    const char *named = number ? strchr(number, '@') : nullptr;
+    launches += named && strcmp(named + 1, kernel) == 0;
+    if (number && (!named || launches == TENTH)) {
         failure = (cudaError_t)atoi(number);
     }
     return failure == cudaSuccess;
@@ -105,7 +118,7 @@ static int device_count()
     return number ? atoi(number) : 1;
 }
 
-static int current_device;
+static thread_local int current_device;
 
 static int first_number()
 {
@@ -120,8 +133,9 @@ int cudasim::device_number()
 
 cudaError_t cudaGetDeviceCount(int *ret_count)
 {
-    *ret_count = device_count();
-    return cudaSuccess;
+    const char *error = getenv("REPROD_CUDASIM_COUNT_ERROR");
+    *ret_count = error ? 0 : device_count();
+    return error ? (cudaError_t)atoi(error) : cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -151,10 +165,49 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
              name ? name : "simulator, no GPU");
     ret_properties->totalGlobalMem = DEVICE_BYTES;
     ret_properties->multiProcessorCount = 2;
+    ret_properties->maxThreadsPerMultiProcessor = 64;
     if (getenv("REPROD_CUDASIM_MAJOR")) {
         ret_properties->major = atoi(getenv("REPROD_CUDASIM_MAJOR"));
     }
     return cudaSuccess;
+}
+
+static int compute_mode()
+{
+    const char *number = getenv("REPROD_CUDASIM_COMPUTE_MODE");
+    return number ? atoi(number) : cudaComputeModeDefault;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *ret_value, cudaDeviceAttr, int device)
+{
+    *ret_value = compute_mode();
+    return device < 0 || device >= device_count() ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest)
+{
+    *ret_least = 0;
+    *ret_greatest = -5;
+    return cudaSuccess;
+}
+
+/* False where the compute mode lets this process have none. */
+static bool has_context()
+{
+    static int lock = -1;
+    const char *path = getenv("REPROD_CUDASIM_CONTEXTS");
+    if (compute_mode() == cudaComputeModeProhibited) {
+        return false;
+    }
+    if (compute_mode() != cudaComputeModeExclusiveProcess || !path || lock >= 0) {
+        return true;
+    }
+    lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0) {
+        close(lock);
+        lock = -1;
+    }
+    return lock >= 0;
 }
 
 cudaError_t cudaDeviceSynchronize()
@@ -164,7 +217,11 @@ cudaError_t cudaDeviceSynchronize()
 
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 {
+    std::lock_guard<std::mutex> lock(cudasim::turn);
     *ret_memory = nullptr;
+    if (!failure && !has_context()) {
+        return cudaErrorDevicesUnavailable;
+    }
     if (failure) {
         return failure;
     }
@@ -183,6 +240,10 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 /* What was freed stays counted: nothing here frees much. */
 cudaError_t cudaFree(void *memory)
 {
+    std::lock_guard<std::mutex> lock(cudasim::turn);
+    if (!failure && !has_context()) {
+        return cudaErrorDevicesUnavailable;
+    }
     allocations.erase((const char *)memory);
     free(memory);
     return failure;
@@ -232,6 +293,11 @@ cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
     return failure;
 }
 
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *ret_stream, unsigned, int)
+{
+    return cudaStreamCreate(ret_stream);
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
     return failure;
@@ -240,6 +306,22 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
 cudaError_t cudaEventCreate(cudaEvent_t *ret_event)
 {
     *ret_event = new cudasim_event();
+    return failure;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags)
+{
+    *ret_event = new cudasim_event();
+    (*ret_event)->blocks = flags & cudaEventBlockingSync;
+    return failure;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    struct timespec millisecond = { 0, 1000000 };
+    if (event->blocks) {
+        nanosleep(&millisecond, nullptr);
+    }
     return failure;
 }
 

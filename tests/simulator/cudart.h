@@ -4,14 +4,20 @@
  * happened when a call returns.  Semantics: the CUDA Runtime API reference.  Their
  * compute capability is 0.0, or REPROD_CUDASIM_MAJOR=N.0.  REPROD_CUDASIM_FIRST=N numbers
  * them from N instead of 0, and REPROD_CUDASIM_NAME=TEXT is what they are called.
+ * REPROD_CUDASIM_COMPUTE_MODE=N is their compute mode: 2 lets no process make a context,
+ * 3 (EXCLUSIVE_PROCESS) one at a time, which holds the lock of the file
+ * REPROD_CUDASIM_CONTEXTS.  Several threads can use a device, one after the other.
  *
+ * REPROD_CUDASIM_COUNT_ERROR=N is the error with which devices cannot be counted.
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
- * good, as a GPU does after an illegal address or an uncorrectable memory error. */
+ * good, as a GPU does after an illegal address or an uncorrectable memory error.
+ * N@KERNEL: at the tenth launch of KERNEL. */
 #ifndef TESTS_SIMULATOR_CUDART_H
 #define TESTS_SIMULATOR_CUDART_H
 
 #include <cstddef>
 #include <functional>
+#include <mutex>
 
 /* The version whose semantics are simulated. */
 #define CUDART_VERSION 13000
@@ -22,6 +28,7 @@ enum cudaError_t {
     cudaErrorMemoryAllocation = 2,
     cudaErrorStubLibrary = 34,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorNoDevice = 100,
     cudaErrorInvalidDevice = 101,
     cudaErrorECCUncorrectable = 214,
@@ -29,6 +36,17 @@ enum cudaError_t {
     cudaErrorLaunchFailure = 719,
     cudaErrorUnknown = 999
 };
+
+enum cudaDeviceAttr { cudaDevAttrComputeMode = 20 };
+
+enum cudaComputeMode {
+    cudaComputeModeDefault = 0,
+    cudaComputeModeExclusive = 1,
+    cudaComputeModeProhibited = 2,
+    cudaComputeModeExclusiveProcess = 3
+};
+
+enum { cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
 
 enum cudaMemcpyKind {
     cudaMemcpyHostToHost,
@@ -51,6 +69,7 @@ struct cudaDeviceProp {
     size_t totalGlobalMem;
     int major, minor;
     int multiProcessorCount;
+    int maxThreadsPerMultiProcessor;
     int pciDeviceID;
 };
 
@@ -89,6 +108,8 @@ cudaError_t cudaGetDeviceCount(int *ret_count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *ret_device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device);
+cudaError_t cudaDeviceGetAttribute(int *ret_value, cudaDeviceAttr attribute, int device);
+cudaError_t cudaDeviceGetStreamPriorityRange(int *ret_least, int *ret_greatest);
 cudaError_t cudaDeviceSynchronize();
 
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes);
@@ -102,9 +123,14 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes,
                             cudaStream_t stream = nullptr);
 
 cudaError_t cudaStreamCreate(cudaStream_t *ret_stream);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *ret_stream, unsigned flags,
+                                         int priority);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 
 cudaError_t cudaEventCreate(cudaEvent_t *ret_event);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *ret_event, unsigned flags);
+/* Of an event that blocks: a millisecond, in which other threads have the device. */
+cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
 cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
                                  cudaEvent_t stop);
@@ -120,8 +146,11 @@ cudasim_stream_device(cudaStream_t stream);
 
 namespace cudasim
 {
+/* Whose turn it is: held by a launch, and while memory is allocated or freed. */
+extern std::mutex &turn;
+
 /* Called by every launch: false where the device has failed. */
-bool device_takes_kernel();
+bool device_takes_kernel(const char *kernel);
 
 /* Of the current device, as it stands in its id. */
 int device_number();

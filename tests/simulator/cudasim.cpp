@@ -205,7 +205,8 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
                      const std::function<void()> &body)
 {
     enum { THREADS_MAX = 1024, SHARED_MAX = 48 * 1024 };
-    if (!device_takes_kernel()) {
+    std::lock_guard<std::mutex> lock(turn);
+    if (!device_takes_kernel(kernel)) {
         return;
     }
     read_seed();
@@ -234,6 +235,7 @@ void cudasim::launch(const char *kernel, dim3 grid, dim3 block, size_t shared_by
 int64_t cudasim::grid_limit()
 {
     enum { LEAST = 24, SPREAD = 24 };
+    std::lock_guard<std::mutex> lock(turn);
     read_seed();
     return LEAST + (sim.permuted ? (int64_t)(draw() % SPREAD) : 0);
 }

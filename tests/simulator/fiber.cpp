@@ -73,7 +73,13 @@ static void switch_sides(struct side *from, struct side *to)
     swapcontext(&from->context, &to->context);
 #endif
 #ifdef FIBER_ASAN
-    __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
+    const void *left;
+    size_t left_bytes;
+    __sanitizer_finish_switch_fiber(fake, &left, &left_bytes);
+    if (from != &scheduler) { /* threads take turns at being it */
+        scheduler.stack = left;
+        scheduler.stack_bytes = left_bytes;
+    }
 #endif
 }
 

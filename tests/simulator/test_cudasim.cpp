@@ -18,10 +18,13 @@ extern "C" {
 #include "cuda/worker/fill.h"
 #include "workloads/instruments/bits.h"
 #include "workloads/instruments/exact_sum.h"
+#include "workloads/worker/circumstances.h"
 #include "workloads/worker/fill_block.h"
 
 static const int64_t lengths[] = { 1,    2,    3,    31,    63,    255,
                                    1023, 1024, 1025, 16384, 16385, 100003 };
+
+extern "C" const struct backend *backend_linked(FILE *log); /* registry.h */
 
 static struct run run;
 
@@ -218,12 +221,37 @@ static void test_layouts(void **)
     cudaFree(to.data);
 }
 
+/* Libraries rely on cudaMalloc's alignment, so moved allocations keep it. */
+static void test_moved_allocations_are_aligned(void **)
+{
+    struct circumstances jitter = {};
+    bool moved = false;
+
+    jitter.is_jittered = true;
+    jitter.jitter = 5;
+    run.backend = backend_linked(stderr);
+    assert_non_null(run.backend);
+    circumstances_set(&jitter);
+    for (int i = 0; i < 64; i++) {
+        uintptr_t at = (uintptr_t)run_alloc(&run, 1000);
+        assert_int_equal(at % 256, 0);
+        moved = moved || at % 512 != 0;
+    }
+    jitter.is_jittered = false;
+    circumstances_set(&jitter);
+    assert_true(moved);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_bits),    cmocka_unit_test(test_fills),
-        cmocka_unit_test(test_special_values), cmocka_unit_test(test_many_largest),
-        cmocka_unit_test(test_poison),         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_random_bits),
+        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_special_values),
+        cmocka_unit_test(test_many_largest),
+        cmocka_unit_test(test_poison),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_moved_allocations_are_aligned),
     };
     return cmocka_run_group_tests(tests, prepare, NULL);
 }

@@ -17,13 +17,13 @@ def compile_library(path, sources, *options):
     return path
 
 
-def build(folder, major, says=None, without=(), refused_rank=-1):
+def build(folder, major, says=None, without=(), refused_rank=-1, mismatch=False):
     """A whole installation of a fake cuDNN MAJOR; returns its folder."""
     folder = pathlib.Path(folder)
     compile_library(folder / f"libcudnn.so.{major}",
                     [SOURCES / "fake_cudnn.c", SOURCES / "fake_cudnn_rest.c"],
                     f"-DFAKE_MAJOR={major}", f"-DFAKE_VERSION={says or major}",
-                    f"-DFAKE_REFUSED_RANK={refused_rank}",
+                    f"-DFAKE_REFUSED_RANK={refused_rank}", *(["-DFAKE_ARCH_MISMATCH"] if mismatch else []),
                     *(f"-D{name}=left_out_{name}" for name in without))
     empty = folder / "part.c"
     empty.write_text("int fake_part = 1;\n")

@@ -3,6 +3,7 @@ packages is installed."""
 import hashlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -140,13 +141,36 @@ def test_through_a_link_and_against_foreign_libraries(unpacked, tmp_path):
 def test_a_host_that_is_too_old_is_told_so(unpacked, tmp_path):
     shutil.copy(unpacked / "check-host", tmp_path)
     needs = dict(line.split() for line in (unpacked / "NEEDS").read_text().splitlines())
-    assert set(needs) == {"machine", "glibc"} and needs["glibc"].startswith("2.")
+    assert set(needs) - {"driver"} == {"machine", "glibc"} and needs["glibc"].startswith("2.")
+    assert ("driver" in needs) == (unpacked / "reprod-worker-cuda").exists()
     for name, value, words in (("glibc", "99.1", "99.1 or newer is needed"),
                                ("machine", "pdp11", "the bundle is for pdp11")):
         (tmp_path / "NEEDS").write_text("".join(f"{key} {text}\n" for key, text in
                                                 {**needs, name: value}.items()))
         done = subprocess.run([tmp_path / "check-host"], capture_output=True, text=True, timeout=LIMIT)
         assert done.returncode == 1 and words in done.stderr, done.stderr
+
+
+OPEN = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  {}  Release Build  (root@host)"
+CLOSED = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  {}  Sun Jul 27 07:24:13 UTC 2026"
+
+
+@pytest.mark.parametrize("line", [OPEN, CLOSED], ids=["open", "closed"])
+@pytest.mark.parametrize("needed, here, refused", [("580.65.06", "575.57.08", True), ("580.65.06", "580.65.06", False),
+                                                   ("580.65.06", "590.10", False), (None, "450.10", False),
+                                                   ("580.65.06", None, False)])
+def test_an_old_driver_is_told(line, needed, here, refused, tmp_path):
+    """No driver is no fault: a CPU is measured."""
+    shutil.copy(ROOT / "deploy" / "check-host", tmp_path)
+    glibc = os.confstr("CS_GNU_LIBC_VERSION").split()[1]
+    (tmp_path / "NEEDS").write_text(f"machine {platform.machine()}\nglibc {glibc}\n"
+                                    + (f"driver {needed}\n" if needed else ""))
+    if here:
+        (tmp_path / "version").write_text(line.format(here) + "\nGCC version:  gcc version 12.2.0\n")
+    done = subprocess.run([tmp_path / "check-host"], capture_output=True, text=True, timeout=LIMIT,
+                          env={**os.environ, "DRIVER_VERSION_FILE": str(tmp_path / "version")})
+    assert done.returncode == refused, done.stderr
+    assert (f"driver {here} is here; reprod-worker-cuda needs {needed}" in done.stderr) == refused
 
 
 # Making it

@@ -99,11 +99,8 @@ def loaded(binary=WORKER, workload="conv_wgrad"):
     return started, pids
 
 
-@pytest.mark.parametrize("binary", [WORKER, SIMULATOR], ids=["cpu", "simulator"])
-def test_load_ends_with_a_killed_run(binary):
-    if not binary.exists():
-        pytest.skip("the simulator is not in this build")
-    started, pids = loaded(binary, "bias_add_bwd")
+def test_load_ends_with_a_killed_run():
+    started, pids = loaded(WORKER, "bias_add_bwd")
     started.process.kill()
     started.close()
     wait_until_gone(pids)
@@ -142,6 +139,69 @@ def test_load_by_itself_ends_with_its_input():
 def test_a_device_that_cannot_be_loaded_is_infra():
     ended = worker("--load", "--device", "cpu:elsewhere", binary=WORKER)
     assert ended.status == 2 and "unknown device" in ended.stderr
+
+
+needs_simulator = pytest.mark.skipif(not SIMULATOR.exists(), reason="the simulator is not in this build")
+
+
+def on_a_gpu(variant="ordered", environment=None, **options):
+    return run("bias_add_bwd", variant, binary=SIMULATOR, env=environment,
+               **{"iterations": 3, "contention": 2, **options})
+
+
+@needs_simulator
+def test_load_on_a_gpu_is_in_the_process_of_the_run():
+    plain = completed("bias_add_bwd", "ordered", iterations=3, binary=SIMULATOR)
+    ended = on_a_gpu()
+    assert ended.events[0]["circumstances"] == {"contention": 2}
+    assert ended.events[-1]["outcome"] == "completed" and digests(ended) == digests(plain)
+    started = Run("bias_add_bwd", "ordered", 1000, binary=SIMULATOR, options=["--contention", "2"])
+    started.until("iteration")
+    assert children_of(started.process.pid) == []
+    assert len(os.listdir(f"/proc/{started.process.pid}/task")) == 2
+    started.process.kill()
+    started.close()
+
+
+@needs_simulator
+@pytest.mark.parametrize("count", ["1", "64"])
+def test_any_number_of_loads_on_a_gpu(count):
+    assert on_a_gpu(iterations=1, contention=count).events[-1]["outcome"] == "completed"
+
+
+@needs_simulator
+def test_load_on_a_gpu_that_does_not_start_is_infra():
+    end = on_a_gpu(environment={"REPROD_CUDASIM_ERROR": "700"}).events[-1]
+    assert (end["outcome"], end["iterations"]) == ("infra", 0)
+    assert end["cause"].startswith("the load of 2 streams does not compute: the launch of a kernel: ")
+    assert end["cause"].endswith("(cudaErrorIllegalAddress, 700)")
+
+
+@needs_simulator
+def test_load_on_a_gpu_that_fails_spoils_the_run():
+    """Its tenth kernel is enqueued when three iterations have waited for two of each stream."""
+    end = on_a_gpu(iterations=5, environment={"REPROD_CUDASIM_ERROR": "700@load_kernel"}).events[-1]
+    assert end["outcome"] == "infra" and "(cudaErrorIllegalAddress, 700)" in end["cause"]
+
+
+@needs_simulator
+def test_a_gpu_of_one_process_has_its_load(tmp_path):
+    """EXCLUSIVE_PROCESS: a load process would be refused, as another run is."""
+    alone = {"REPROD_CUDASIM_COMPUTE_MODE": "3", "REPROD_CUDASIM_CONTEXTS": str(tmp_path / "contexts")}
+    assert on_a_gpu(environment=alone).events[-1]["outcome"] == "completed"
+    first = Run("bias_add_bwd", "ordered", 1000, binary=SIMULATOR, env=alone)
+    first.until("iteration")
+    end = on_a_gpu(environment=alone).events[-1]
+    first.process.kill()
+    first.close()
+    assert end["outcome"] == "infra" and "(cudaErrorDevicesUnavailable, 46)" in end["cause"]
+    assert "EXCLUSIVE_PROCESS" in end["cause"]
+
+
+@needs_simulator
+def test_a_gpu_has_no_load_processes():
+    ended = worker("--load", binary=SIMULATOR)
+    assert ended.status == 5 and "within the process of a run" in ended.stdout
 
 
 def test_check_under_circumstances():

@@ -243,6 +243,53 @@ def test_a_broken_device_is_infra(error, name):
     assert events[-1]["outcome"] == "infra" and f"({name}, {error})" in events[-1]["cause"]
 
 
+# Compute modes (nvidia-smi -c)
+
+def probe_of(**environment):
+    return json.loads(start(SIMULATOR, "--probe", env=environment).stdout)
+
+
+@pytest.mark.parametrize("number, mode", [("0", "default"), ("3", "exclusive_process")])
+def test_the_probe_says_the_compute_mode(number, mode):
+    probe = probe_of(REPROD_CUDASIM_COMPUTE_MODE=number)
+    assert [device["attributes"]["compute_mode"] for device in probe["devices"]] == [mode]
+    assert probe["cause"] is None and "compute_mode" not in probe["problems"]
+
+
+def test_a_prohibited_gpu_is_no_device():
+    probe = probe_of(REPROD_CUDASIM_COMPUTE_MODE="2", REPROD_CUDASIM_DEVICES="2")
+    assert probe["devices"] == []
+    assert "its compute mode is PROHIBITED" in probe["cause"] and probe["cause"].startswith("sim:")
+    assert probe["problems"]["compute_mode"].startswith("sim:0: its compute mode is PROHIBITED")
+
+
+def test_a_run_on_a_prohibited_gpu_says_what_to_do():
+    end = run(SIMULATOR, "reduce_sum", "ordered", env={"REPROD_CUDASIM_COMPUTE_MODE": "2"})[-1]
+    assert end["outcome"] == "infra" and end["elements"] == 0
+    assert end["cause"] == ("sim:0: its compute mode is PROHIBITED, which lets no process use it; "
+                            "nvidia-smi -i sim:0 -c DEFAULT ends that")
+
+
+@pytest.mark.parametrize("variant, outcome", [("ordered", "completed"), ("resumed", "unsupported")])
+def test_a_gpu_of_one_process_has_no_second_process_of_a_run(variant, outcome, tmp_path):
+    end = run(SIMULATOR, "checkpoint_resume", variant,
+              env={"REPROD_CUDASIM_COMPUTE_MODE": "3",
+                   "REPROD_CUDASIM_CONTEXTS": str(tmp_path / "contexts")})[-1]
+    assert end["outcome"] == outcome
+    assert outcome == "completed" or "EXCLUSIVE_PROCESS" in end["cause"]
+
+
+@pytest.mark.parametrize("files, error, told", [
+    (["nvidiactl"], 999, True), (["nvidiactl"], 100, True), (["nvidiactl", "nvidia-uvm"], 999, False), ([], 999, False)])
+def test_a_missing_device_file_is_told(files, error, told, tmp_path):
+    """What a driver needs and a worker may not make."""
+    for name in files:
+        (tmp_path / name).touch()
+    probe = probe_of(REPROD_CUDASIM_COUNT_ERROR=error, REPROD_CUDASIM_DEV=tmp_path)
+    assert probe["devices"] == [] and str(error) in probe["cause"]
+    assert ("/dev/nvidia-uvm is missing" in probe["cause"] and "nvidia-modprobe" in probe["cause"]) == told
+
+
 # The real worker, on a machine without a GPU
 
 needs_no_gpu = pytest.mark.skipif(

@@ -276,6 +276,18 @@ def test_what_fits_on_a_device(monkeypatch):
     assert machine.processes_at_a_time({"attributes": {"memory_bytes": 80 << 30}}) == 1
 
 
+@pytest.mark.parametrize("mode, wanted, jobs", [("default", None, 12), ("default", 3, 3),
+                                                ("exclusive_process", None, 1), ("exclusive_process", 3, 1)])
+def test_a_device_of_one_process_has_one(mode, wanted, jobs, monkeypatch):
+    """And the report says so."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    session = check.Session("worker", "cpu-worker", 1, 1)
+    session.rehearsal, session.device = False, "GPU-0"
+    probe = {"devices": [{"id": "GPU-0", "attributes": {"memory_bytes": 80 << 30, "compute_mode": mode}}]}
+    assert check.jobs_of(session, probe, wanted) == jobs
+    assert ("EXCLUSIVE_PROCESS" in str(session.not_run)) == (mode != "default")
+
+
 def test_whoever_ends_the_check_has_a_report(build, tmp_path):
     with subprocess.Popen(
             [sys.executable, ROOT / "tests" / "gpu" / "check.py", "--out", tmp_path, "--seconds", "4700",

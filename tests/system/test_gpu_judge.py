@@ -13,6 +13,7 @@ import circumstances  # noqa: E402
 import conclude  # noqa: E402
 import judge  # noqa: E402
 import machine  # noqa: E402
+import report  # noqa: E402
 import runs  # noqa: E402
 import sanitize  # noqa: E402
 import session as sessions  # noqa: E402
@@ -373,6 +374,14 @@ def test_ordered_is_timed_against_what_a_library_claims_to_be_deterministic():
     assert timing.library_pairs([ordered, smaller, liar, elsewhere, of_library("algo_4", survey=None)]) == []
     assert timing.library_pairs([library, variant("ordered", STEADY, library_timing={"ratio": 1})]) == []
     assert timing.library_pairs([library, of_library("ordered")]) == []  # only our own code's
+
+
+@pytest.mark.parametrize("slow, fast, marked", [(2.0, 1.0, False), (2.0, 0.9, True), (0.9, 2.0, True)])
+def test_a_ratio_of_launches_is_marked(slow, fast, marked):
+    said = report.ratio_of({"ratio": timing.spread([slow / fast]), "ms": timing.spread([slow]),
+                            "baseline_ms": timing.spread([fast])})
+    assert said.startswith(f"{slow / fast:.3g} (") and ("launch latency" in said) == marked
+    assert report.ratio_of({}) == "–"
 
 
 RACE = """========= COMPUTE-SANITIZER

@@ -58,9 +58,10 @@ def test_the_first_of_two_installations_counts(tmp_path):
     assert say("cudnn", nine, eight)[0] == "cudnn: 9.2.3"
 
 
-def test_not_supported_has_another_number_in_each_major(tmp_path):
+@pytest.mark.parametrize("mismatch", [False, True], ids=["not-supported", "arch-mismatch"])
+def test_not_supported_has_another_number_in_each_major(mismatch, tmp_path):
     for major in 8, 9:
-        folder = fake_cudnn.build(tmp_path / str(major), major, refused_rank=3)
+        folder = fake_cudnn.build(tmp_path / str(major), major, refused_rank=3, mismatch=mismatch)
         end = say("cudnn", folder)[-1]
         assert end.startswith(f"unsupported: cuDNN {major}.2.3: cudnnSetTensorNdDescriptor: "
                               "FAKE_NOT_SUPPORTED")

@@ -58,7 +58,7 @@ def test_submit(browser, fixture):
     press(browser, "Enter")
     wait_for("the answer", lambda: "is queued" in text(browser, "#submit [role=status]"))
     assert server.posted == [("/v1/jobs", "application/json", wanted)]
-    wait_for("the job in the list", lambda: "4 load processes" in text(browser, "#jobs"))
+    wait_for("the job in the list", lambda: "4 loads" in text(browser, "#jobs"))
     fill(browser, stack="all")
     assert command(browser)["stacks"] == "all"
     assert console_errors(browser) == []

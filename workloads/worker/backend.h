@@ -29,8 +29,24 @@ struct filling {
     uint64_t limit;  /* FILL_INDEX: exclusive upper bound, representable in the dtype */
 };
 
+/* Load within the process of the run.  START and CHECK give one line with the cause where
+ * it does not compute, valid until the next call; NULL: it does. */
+struct backend_load {
+    const char *what; /* what each load is: "streams" */
+
+    /* COUNT (1 to CONTENTION_MAX) loads compute on the opened device. */
+    const char *(*start)(int count);
+
+    /* Each load has gone on since the last call; waits until it has. */
+    const char *(*check)(void);
+
+    /* All has ended when it returns.  Also where START failed. */
+    void (*stop)(void);
+};
+
 struct backend {
     const char *name; /* "cpu" or "cuda": workload.backend */
+    size_t alignment; /* of what `allocate` gives, which moved allocations keep */
     int threads_default;
     int threads_max;
 
@@ -47,7 +63,7 @@ struct backend {
      * open succeeded.  Borrowed: valid until the process ends. */
     const char *(*device_id)(void);
 
-    /* BYTES (>= 1) of the device's memory, aligned to 64; NULL when there is not enough.
+    /* BYTES (>= 1) of the device's memory, aligned; NULL when there is not enough.
      * It lives until the process ends. */
     void *(*allocate)(struct run *run, size_t bytes);
 
@@ -76,8 +92,12 @@ struct backend {
     double (*timer_stop)(struct run *run);
 
     /* Some ten milliseconds of work for the cores and the memory of the opened device,
-     * with run->threads threads: what a load process does again and again (load.h). */
+     * with run->threads threads: what a load process does again and again (load.h).  NULL
+     * where load_within is not. */
     void (*load)(struct run *run);
+
+    /* NULL: load is other processes. */
+    const struct backend_load *load_within;
 
     /* Adds the backend's facts to the open object "environment": strings and integers
      * only.  Not "backend", "worker_build" or "env.…", which every worker has. */

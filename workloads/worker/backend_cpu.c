@@ -293,6 +293,7 @@ static void cpu_emit_probe(struct emit *emit)
 
 static const struct backend cpu_backend = {
     .name = "cpu",
+    .alignment = 64,
     .threads_default = THREADS_DEFAULT,
     .threads_max = THREADS_MAX,
     .select = cpu_select,

@@ -1,4 +1,4 @@
-/* Circumstances of a run: load processes on its device, poisoned memory, moved
+/* Circumstances of a run: load on its device, poisoned memory, moved
  * allocations (PROTOCOL.md, "Circumstances").  They may change how a race goes and what a
  * defect reads, and never what is to be computed: they belong neither to the case nor to
  * the environment, and the `start` of a run says them.
@@ -20,7 +20,7 @@ extern "C" {
 enum { CONTENTION_MAX = 64 };
 
 struct circumstances {
-    int contention; /* load processes on the run's device; 0: none */
+    int contention; /* loads on the run's device (load.h); 0: none */
     bool is_poisoned;
     uint32_t pattern; /* what memory is filled with, fresh and freed, if is_poisoned */
     bool is_jittered;

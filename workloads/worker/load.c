@@ -22,6 +22,7 @@ static struct {
     int stdin_end; /* the end that is ours of the standard input of all of them */
     pid_t pids[CONTENTION_MAX];
     int outputs[CONTENTION_MAX];
+    const struct backend_load *within; /* NULL: it has not been started */
 } load;
 
 static bool is_wanted(void)
@@ -37,6 +38,10 @@ int load_run(int threads, const struct backend *backend)
 
     self_begin("reprod-load");
     run = (struct run){ .threads = threads, .backend = backend };
+    if (!backend->load) {
+        printf("load of this device is within the process of a run (--contention)\n");
+        return STATUS_UNCHECKED;
+    }
     backend->open(&run);
     backend->load(&run);
     puts(ready);
@@ -95,15 +100,23 @@ static void await(struct run *run, int index)
     }
 }
 
-void load_start(struct run *run)
+static void start_within(struct run *run, int wanted)
 {
-    int wanted = circumstances_now()->contention;
+    const char *cause;
+
+    load.within = run->backend->load_within;
+    cause = load.within->start(wanted);
+    if (cause) {
+        run_infra(run, "the load of %d %s does not compute: %s", wanted,
+                  load.within->what, cause);
+    }
+}
+
+static void start_processes(struct run *run, int wanted)
+{
     int input[2];
     int error = 0;
 
-    if (wanted == 0) {
-        return;
-    }
     if (pipe2(input, O_CLOEXEC) != 0) {
         run_infra(run, "cannot start load processes: %s", strerror(errno));
     }
@@ -121,8 +134,25 @@ void load_start(struct run *run)
     }
 }
 
+void load_start(struct run *run)
+{
+    int wanted = circumstances_now()->contention;
+
+    if (wanted && run->backend->load_within) {
+        start_within(run, wanted);
+    } else if (wanted) {
+        start_processes(run, wanted);
+    }
+}
+
 void load_check(struct run *run)
 {
+    const char *cause = load.within ? load.within->check() : NULL;
+
+    if (cause) {
+        run_infra(run, "the load of %d %s ended before the run did: %s",
+                  circumstances_now()->contention, load.within->what, cause);
+    }
     for (int i = 0; i < load.count; i++) {
         siginfo_t info = { 0 };
 
@@ -136,6 +166,10 @@ void load_check(struct run *run)
 
 void load_stop(void)
 {
+    if (load.within) {
+        load.within->stop();
+        load.within = NULL;
+    }
     if (load.count == 0) {
         return;
     }

@@ -8,9 +8,8 @@
 #include "workloads/worker/load.h"
 #include "workloads/worker/probes.h"
 
-/* The alignment that run_alloc promises, how far jitter moves, and what fresh scratch is
- * filled with. */
-enum { ALIGNMENT = 64, JITTER_MAX = 64 << 10 };
+/* How far jitter moves, and what fresh scratch is filled with. */
+enum { JITTER_MAX = 64 << 10 };
 static const uint32_t scratch_pattern = 0xa5a5a5a5u;
 
 /* The most integers that FILL_INDEX may choose from: each must be exact in the dtype. */
@@ -48,8 +47,8 @@ static void *allocate(struct run *run, const char *name, size_t bytes)
 {
     static uint64_t count;
     const struct circumstances *now = circumstances_now();
-    size_t before = circumstances_jitter(count++, ALIGNMENT, JITTER_MAX);
-    size_t after = circumstances_jitter(count++, ALIGNMENT, JITTER_MAX);
+    size_t before = circumstances_jitter(count++, run->backend->alignment, JITTER_MAX);
+    size_t after = circumstances_jitter(count++, run->backend->alignment, JITTER_MAX);
     char *data =
         bytes < SIZE_MAX / 2 ? run->backend->allocate(run, before + bytes + after) : NULL;
 

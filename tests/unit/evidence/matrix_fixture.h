@@ -36,7 +36,9 @@ static inline int free_profiles(void **state)
 static inline struct cell cell_of(const char *workload, const char *variant,
                                   enum verdict verdict, int64_t id)
 {
-    struct cell c = { .id = id, .verdict = verdict, .median_ns_sum = 5000000 * 5 };
+    struct cell c = {
+        .id = id, .verdict = verdict, .median_ns_sum = 5000000 * 5, .times.runs = 5
+    };
 
     copy_text(c.key.workload, sizeof c.key.workload, workload);
     copy_text(c.key.variant, sizeof c.key.variant, variant);

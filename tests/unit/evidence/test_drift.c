@@ -245,6 +245,11 @@ static void test_cost_beyond_noise_alone(void **state)
     assert_int_equal(c.kind, DRIFT_COST);
     assert_false(c.bits_told);
     c = timed(1000, 1500, 2.61);
+    c.least_ns = 1200; /* on a GPU: launches, and nothing of what is computed */
+    drift_judge(&c);
+    assert_int_equal(c.kind, DRIFT_SAME);
+    assert_true(!c.cost.known && c.cost.too_short);
+    c = timed(1000, 1500, 2.61);
     c.to.times.lower_ns = 900; /* the middle halves overlap */
     drift_judge(&c);
     assert_int_equal(c.kind, DRIFT_SAME);

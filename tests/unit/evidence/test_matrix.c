@@ -187,6 +187,37 @@ static void add_timed(struct matrix *m, const char *variant, bool control,
     matrix_add(m, &c);
 }
 
+/* On a GPU, where it is of less than a millisecond, it is not told, and it is said why.
+ */
+static void test_a_cost_of_launches(void **state)
+{
+    static const char *const backends[] = { "cpu", "cuda" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        bool on_gpu = i == 1;
+        struct matrix m = begin(false, 0);
+        struct json_out out = JSON_OUT_INIT;
+        struct buf text = BUF_INIT;
+        const struct matrix_variant *v;
+
+        m.environment_json = xasprintf("{\"backend\":\"%s\"}", backends[i]);
+        add_timed(&m, "ordered", false, "small", 5, 3000000);
+        add_timed(&m, "unordered", true, "small", 5, 900000);
+        matrix_settle(&m);
+        v = matrix_find(&m, "conv_wgrad", "ordered", SUBJECT_MODEL);
+        assert_true(v->cost.known == !on_gpu && v->cost.too_short == on_gpu);
+        matrix_json(&m, &out);
+        assert_true(!strstr(out.buf.data, "\"cost_note\":\"" TIMES_TOO_SHORT) == !on_gpu);
+        assert_true(!strstr(out.buf.data, "\"cost\":{") == on_gpu);
+        matrix_facts_text(&m, &text);
+        assert_true(!strstr(text.data, "< 1 ms") == !on_gpu);
+        buf_release(&out.buf);
+        buf_release(&text);
+        matrix_release(&m);
+    }
+}
+
 /* Only the control of the same case will do, and only with enough runs. */
 static void test_costs_are_told_against_the_control(void **state)
 {
@@ -429,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_only_the_newest_version_counts),
         cmocka_unit_test(test_a_variant_carries_its_worst_cell),
         cmocka_unit_test(test_what_is_not_green_keeps_the_cache),
+        cmocka_unit_test(test_a_cost_of_launches),
         cmocka_unit_test(test_costs_are_told_against_the_control),
         cmocka_unit_test(test_a_library_earns_its_own_row_only),
         cmocka_unit_test(test_no_workload_computes_it),

@@ -95,16 +95,40 @@ static void test_cost(void **state)
 {
     struct quartiles base = { 3, 80, 100, 200 };
     struct quartiles subject = { 3, 150, 160, 240 };
-    struct cost cost = times_cost(&subject, &base);
+    struct cost cost = times_cost(&subject, &base, 0);
 
     (void)state;
     assert_true(cost.known);
     assert_true(cost.median == 1.6 && cost.low == 0.75 && cost.high == 3);
     base.runs = 2;
-    assert_false(times_cost(&subject, &base).known);
+    assert_false(times_cost(&subject, &base, 0).known);
     base.runs = 3;
     subject.runs = 2;
-    assert_false(times_cost(&subject, &base).known);
+    assert_false(times_cost(&subject, &base, 0).known);
+}
+
+/* On a GPU, of what takes a millisecond: below it is a ratio of launches. */
+static void test_a_cost_that_is_too_short(void **state)
+{
+    int64_t least = times_least("{\"backend\":\"cuda\"}");
+    struct quartiles shorter = { 3, 900000, 999999, 2000000 };
+    struct quartiles longer = { 3, 900000, 1000000, 2000000 };
+    struct quartiles few = { 2, 900000, 999999, 2000000 };
+    struct cost cost = times_cost(&shorter, &longer, least);
+
+    (void)state;
+    assert_int_equal(least, 1000000);
+    assert_int_equal(times_least("{\"backend\":\"cpu\"}"), 0);
+    assert_int_equal(times_least("{}"), 0);
+    assert_int_equal(times_least(NULL), 0);
+    assert_true(cost.too_short && !cost.known && cost.median == 0);
+    cost = times_cost(&longer, &shorter, least);
+    assert_true(cost.too_short && !cost.known);
+    cost = times_cost(&longer, &longer, least);
+    assert_true(!cost.too_short && cost.known && cost.median == 1);
+    cost = times_cost(&few, &longer, least);
+    assert_true(!cost.too_short && !cost.known);
+    assert_true(times_cost(&shorter, &longer, 0).known);
 }
 
 /* Against the statistic by its definition, over all pairs. */
@@ -142,11 +166,9 @@ static void test_shift(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buckets_rise_and_are_narrow),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_quartiles_are_nearest_ranks),
-        cmocka_unit_test(test_cost),
-        cmocka_unit_test(test_shift),
+        cmocka_unit_test(test_buckets_rise_and_are_narrow), cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_quartiles_are_nearest_ranks), cmocka_unit_test(test_cost),
+        cmocka_unit_test(test_a_cost_that_is_too_short),    cmocka_unit_test(test_shift),
     };
 
     return cmocka_run_group_tests_name("times", tests, NULL, NULL);

@@ -260,8 +260,8 @@ static void test_circumstances_are_those_that_were_asked_for(void **state)
                          "shared_import is 0, 1 was asked for");
     refuse_circumstances("", "{\"shared_import\":1}", "is 1, 0 was asked for");
     refuse_circumstances("", "{\"shared_import\":true}", "no number of imports");
-    refuse_circumstances("", "{\"contention\":0}", "no number of load processes");
-    refuse_circumstances("", "{\"contention\":\"3\"}", "no number of load processes");
+    refuse_circumstances("", "{\"contention\":0}", "no number of loads");
+    refuse_circumstances("", "{\"contention\":\"3\"}", "no number of loads");
     refuse_circumstances("", "[]", "circumstances is not an object");
     refuse_circumstances("{\"memory-poison\":\"random\"}", "{}", "is none, random was");
     refuse_circumstances("{\"memory-poison\":\"00000001\"}",
