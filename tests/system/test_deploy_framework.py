@@ -116,6 +116,16 @@ def test_the_nearest_that_exist(into, wheels):
     assert "there is tiny-1.0" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["jax", "numpy", "onnxruntime", "pytorch", "tensorflow"])
+def test_the_pack_of_each_framework_can_be_read(into, tmp_path, name):
+    """By a Python that has nothing of reprod at hand: those of trainings import the probes."""
+    (tmp_path / "none").mkdir()
+    done = deploy(into, "--framework", name, "--version", "0.0.1", "--wheels", tmp_path / "none",
+                  env={"PYTHONPATH": ""})
+    assert done.returncode == 1 and "/none has no wheel of " in done.stderr, done.stderr
+    assert everything(into) == []
+
+
 def test_a_registry_that_cannot_be_reached(into):
     done = deploy(into, "--framework", "numpy", "--version", "1.26.4", "--retries", "0", env={
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull})
