@@ -40,7 +40,16 @@ static bool same_fact(const struct matrix *a, const struct matrix *b, const char
     return left && right && strcmp(left, right) == 0;
 }
 
-/* The one measured before it, of the same framework on the same model of device. */
+static bool same_threads(const struct matrix *a, const struct matrix *b)
+{
+    const json_t *left = json_object_get(a->facts, "threads");
+    const json_t *right = json_object_get(b->facts, "threads");
+
+    return left == right || json_equal(left, right); /* both may say nothing of it */
+}
+
+/* The one measured before it, of the same framework on the same model of device with as
+ * many threads. */
 static int column_before(const struct operations_table *t, int column)
 {
     const struct operations_column *own = &t->columns[column];
@@ -50,7 +59,8 @@ static int column_before(const struct operations_table *t, int column)
 
         if (strcmp(other->framework, own->framework) == 0 &&
             same_fact(&other->matrix, &own->matrix, "backend") &&
-            same_fact(&other->matrix, &own->matrix, "model")) {
+            same_fact(&other->matrix, &own->matrix, "model") &&
+            same_threads(&other->matrix, &own->matrix)) {
             return i;
         }
     }

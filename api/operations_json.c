@@ -226,6 +226,17 @@ static void version_json(const struct operations_column *column, struct json_out
     out_text(out, "version", column->version);
 }
 
+static void threads_json(const json_t *facts, struct json_out *out)
+{
+    const json_t *threads = json_object_get(facts, "threads");
+
+    if (json_is_integer(threads)) {
+        out_int(out, "threads", json_integer_value(threads));
+    } else {
+        out_null(out, "threads");
+    }
+}
+
 static enum err_code line_json(struct tx *tx, const struct operations_table *t,
                                const struct operations_line *line,
                                const struct witnessed *witnessed, struct json_out *out,
@@ -251,6 +262,7 @@ static enum err_code line_json(struct tx *tx, const struct operations_table *t,
              json_string_value(json_object_get(column->matrix.facts, "backend")));
     out_text(out, "model",
              json_string_value(json_object_get(column->matrix.facts, "model")));
+    threads_json(column->matrix.facts, out);
     out_text(out, "environment", column->matrix.environment.id);
     out_text(out, "environment_title", column->matrix.environment.title);
     out_text(out, "before",

@@ -2,6 +2,7 @@
  * workloads/conv_autotune.c defines the operation; the choice is its subject, so there
  * are no kernels of ours.  cuDNN reads x and w and writes y as (image, channel, row,
  * column), each branch its own y; every iteration brings them together. */
+#include "cuda/cudnn/conv_chosen.h"
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/loader.h"
 #include "cuda/cudnn/usable.h"
@@ -242,4 +243,31 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-CUDA_TWIN(conv_autotune, 1, variants, setup);
+/* The CPU's, and the bounds of what the search may have found. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct autotune_shape *s = (const struct autotune_shape *)run->size->params;
+    struct conv_chosen conv = {};
+
+    conv.pass = CUDNN_FORWARD;
+    conv.images = s->images;
+    conv.height = s->height;
+    conv.width = s->width;
+    conv.in_channels = s->in_channels;
+    conv.out_channels = s->out_channels;
+    conv.branches = BRANCHES;
+    conv.x = (const float *)inputs[0].data;
+    conv.w = (const float *)inputs[1].data;
+    conv_autotune_reference(run, inputs, output, ret_expected, ret_bound);
+    conv_chosen_bounds(&conv, run, ret_bound);
+}
+
+static const struct workload conv_autotune_cuda = { .name = "conv_autotune",
+                                                    .version = 1,
+                                                    .backend = "cuda",
+                                                    WORKLOAD_VARIANTS(variants),
+                                                    .setup = setup,
+                                                    .reference = reference };
+WORKLOAD_REGISTER(conv_autotune_cuda);

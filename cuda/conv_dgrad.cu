@@ -2,6 +2,7 @@
  * `ordered` adds in the CPU's order, so it has the CPU's bits.  The variants of cuDNN
  * read dy and w as (image, channel, row, column), which setup makes once; every iteration
  * brings dx back into the workload's order. */
+#include "cuda/cudnn/conv_chosen.h"
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/kernel.h"
@@ -233,4 +234,33 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-CUDA_TWIN(conv_dgrad, 1, variants, setup);
+/* The CPU's, and the bounds of what the search may have found. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct dgrad_shape *s = (const struct dgrad_shape *)run->size->params;
+    struct conv_chosen conv = {};
+
+    conv.pass = CUDNN_BACKWARD_DATA;
+    conv.images = s->images;
+    conv.height = s->height;
+    conv.width = s->width;
+    conv.in_channels = s->in_channels;
+    conv.out_channels = s->out_channels;
+    conv.branches = 1;
+    conv.y = (const float *)inputs[0].data;
+    conv.w = (const float *)inputs[1].data;
+    conv_dgrad_reference(run, inputs, output, ret_expected, ret_bound);
+    if (s->stride == 1) { /* cuDNN has neither an FFT nor Winograd's for others */
+        conv_chosen_bounds(&conv, run, ret_bound);
+    }
+}
+
+static const struct workload conv_dgrad_cuda = { .name = "conv_dgrad",
+                                                 .version = 1,
+                                                 .backend = "cuda",
+                                                 WORKLOAD_VARIANTS(variants),
+                                                 .setup = setup,
+                                                 .reference = reference };
+WORKLOAD_REGISTER(conv_dgrad_cuda);

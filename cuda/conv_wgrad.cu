@@ -2,6 +2,7 @@
  * `ordered` adds in the CPU's order, so it has the CPU's bits.  The variants of cuDNN
  * read x and dy as (image, channel, row, column), which setup makes once; every iteration
  * brings dw back into the workload's order. */
+#include "cuda/cudnn/conv_chosen.h"
 #include "cuda/cudnn/convolution.h"
 #include "cuda/cudnn/usable.h"
 #include "cuda/kernels/kernel.h"
@@ -229,4 +230,31 @@ static const struct workload_variant variants[] = {
       .unsupported = cudnn_unsupported },
 };
 
-CUDA_TWIN(conv_wgrad, 1, variants, setup);
+/* The CPU's, and the bounds of what the search may have found. */
+static void reference(const struct run *run, const struct tensor *inputs,
+                      const struct tensor *output, double *ret_expected,
+                      double *ret_bound)
+{
+    const struct conv_shape *s = (const struct conv_shape *)run->size->params;
+    struct conv_chosen conv = {};
+
+    conv.pass = CUDNN_BACKWARD_FILTER;
+    conv.images = s->images;
+    conv.height = s->height;
+    conv.width = s->width;
+    conv.in_channels = s->in_channels;
+    conv.out_channels = s->out_channels;
+    conv.branches = 1;
+    conv.x = (const float *)inputs[0].data;
+    conv.y = (const float *)inputs[1].data;
+    conv_wgrad_reference(run, inputs, output, ret_expected, ret_bound);
+    conv_chosen_bounds(&conv, run, ret_bound);
+}
+
+static const struct workload conv_wgrad_cuda = { .name = "conv_wgrad",
+                                                 .version = 1,
+                                                 .backend = "cuda",
+                                                 WORKLOAD_VARIANTS(variants),
+                                                 .setup = setup,
+                                                 .reference = reference };
+WORKLOAD_REGISTER(conv_wgrad_cuda);

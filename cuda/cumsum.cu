@@ -11,7 +11,9 @@ enum {
     WARPS = 4, /* of a thread block */
     TASK_THREADS = WARPS * WARP_LANES,
     TILE = WARP_LANES, /* elements of each block that are in shared memory at once */
-    READ_AHEAD = 1024  /* aggregates; see prefix_kernel */
+    READ_AHEAD = 1024, /* aggregates that are in shared memory at once: prefix_kernel */
+    READ_SHARE = READ_AHEAD / KERNEL_THREADS,
+    ADD_GROUP = 4 /* times four numbers: what takes as long to add as to read */
 };
 
 static_assert((int)CUMSUM_TASK_BLOCKS == (int)WARP_LANES, "a lane a block");
@@ -87,17 +89,31 @@ __global__ static void sum_kernel(struct cumsum cumsum)
     }
 }
 
-/* The running sum before BLOCK, as far as it is known. */
-__device__ static float look_back(const struct cumsum *cumsum, int64_t block)
+/* The running sum before block FIRST, as far as it is known, in every lane.  What is
+ * added, and in which order, is a walk from block to block; but a warp asks for a task's
+ * blocks at once, so that a step of the walk takes no time of memory. */
+__device__ static float look_back(const struct cumsum *cumsum, int64_t first,
+                                  int64_t lane)
 {
     float sum = 0;
 
-    while (block-- > 0) {
-        if (atomicAdd(&cumsum->known[block], 0)) {
-            __threadfence();
-            return *(volatile float *)&cumsum->prefixes[block] + sum;
+    for (int64_t end = first; end > 0; end -= WARP_LANES) {
+        int64_t block = end - 1 - lane; /* the nearest in lane 0 */
+        float value = cumsum->aggregates[block];
+        unsigned known =
+            __ballot_sync(ALL_LANES, atomicAdd(&cumsum->known[block], 0) != 0);
+        int nearest = known ? __ffs((int)known) - 1 : (int)WARP_LANES;
+
+        __threadfence();
+        if (lane == nearest) {
+            value = *(volatile float *)&cumsum->prefixes[block];
         }
-        sum = cumsum->aggregates[block] + sum;
+        for (int before = 0; before < nearest; before++) {
+            sum = __shfl_sync(ALL_LANES, value, before) + sum;
+        }
+        if (known) {
+            return __shfl_sync(ALL_LANES, value, nearest) + sum;
+        }
     }
     return sum;
 }
@@ -106,10 +122,9 @@ __device__ static float look_back(const struct cumsum *cumsum, int64_t block)
 __device__ static float task_publish(const struct cumsum *cumsum, int64_t first,
                                      int64_t lane)
 {
-    float before = lane == 0 ? look_back(cumsum, first) : 0;
+    float before = look_back(cumsum, first, lane);
     float mine = cumsum->aggregates[first + lane], own = 0;
 
-    before = __shfl_sync(ALL_LANES, before, 0);
     for (int block = 0; block < CUMSUM_TASK_BLOCKS; block++) {
         own = block == lane ? before : own;
         before += __shfl_sync(ALL_LANES, mine, block);
@@ -135,28 +150,70 @@ __global__ static void look_back_kernel(struct cumsum cumsum)
     }
 }
 
-/* The running sums of the aggregates, in order: one thread adds, all read for it. */
-__global__ static void prefix_kernel(struct cumsum cumsum)
+/* This thread's aggregates of the READ_AHEAD from BEGIN on; zeros behind the end. */
+__device__ static void ahead_read(const struct cumsum *cumsum, int64_t begin,
+                                  float ret_share[READ_SHARE])
 {
-    __shared__ float ahead[READ_AHEAD];
-    float sum = 0;
+#pragma unroll
+    for (int i = 0; i < READ_SHARE; i++) {
+        int64_t block = begin + i * KERNEL_THREADS + threadIdx.x;
 
+        ret_share[i] = block < cumsum->blocks ? cumsum->aggregates[block] : 0;
+    }
+}
+
+/* Makes COUNT numbers their running sums that SUM precedes; returns the last.  It reads a
+ * group while it adds the one before. */
+__device__ static float ahead_add(float4 *ahead, int count, float sum)
+{
+    float4 group[ADD_GROUP];
+
+    for (int i = 0; i < ADD_GROUP; i++) {
+        group[i] = ahead[i];
+    }
+    for (int at = 0; at < count; at += ADD_GROUP) {
+        int next = at + ADD_GROUP < count ? at + ADD_GROUP : at;
+
+#pragma unroll
+        for (int i = 0; i < ADD_GROUP; i++) {
+            float4 sums = group[i];
+
+            group[i] = ahead[next + i];
+            sums.x = sum += sums.x;
+            sums.y = sum += sums.y;
+            sums.z = sum += sums.z;
+            sums.w = sum += sums.w;
+            ahead[at + i] = sums;
+        }
+    }
+    return sum;
+}
+
+/* The running sums of the aggregates, in order.  That is a serial chain, and one thread
+ * adds; the others read and write for it. */
+__global__ static void __launch_bounds__(KERNEL_THREADS)
+    prefix_kernel(struct cumsum cumsum)
+{
+    __shared__ float4 ahead[READ_AHEAD / 4];
+    float *each = (float *)ahead, share[READ_SHARE], sum = 0;
+
+    ahead_read(&cumsum, 0, share);
     for (int64_t begin = 0; begin < cumsum.blocks; begin += READ_AHEAD) {
-        int64_t count = cumsum.blocks - begin;
+        for (int i = 0; i < READ_SHARE; i++) {
+            each[i * KERNEL_THREADS + threadIdx.x] = share[i];
+        }
+        __syncthreads();
+        ahead_read(&cumsum, begin + READ_AHEAD, share);
+        if (threadIdx.x == 0) {
+            sum = ahead_add(ahead, READ_AHEAD / 4, sum);
+        }
+        __syncthreads();
+        for (int i = 0; i < READ_SHARE; i++) {
+            int64_t block = begin + i * KERNEL_THREADS + threadIdx.x;
 
-        if (count > READ_AHEAD) {
-            count = READ_AHEAD;
-        }
-        for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-            ahead[i] = cumsum.aggregates[begin + i];
-        }
-        __syncthreads();
-        for (int64_t i = 0; i < count && threadIdx.x == 0; i++) {
-            ahead[i] = sum += ahead[i];
-        }
-        __syncthreads();
-        for (int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-            cumsum.prefixes[begin + i] = ahead[i];
+            if (block < cumsum.blocks) {
+                cumsum.prefixes[block] = each[i * KERNEL_THREADS + threadIdx.x];
+            }
         }
     }
 }

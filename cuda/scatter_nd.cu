@@ -5,13 +5,19 @@
 #include "cuda/kernels/scatter.h"
 #include "workloads/scatter_nd.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+/* What `serial` has in the host's memory. */
+struct host_side {
+    int32_t *index;
+    float *values, *updated, *sums;
+};
 
 struct scatter_nd {
     struct scatter_gpu scatter; /* its sums are `added` */
     const float *params;
     float *updated;
+    struct host_side host;
 };
 
 static int64_t elements_of(const struct scatter_nd *nd)
@@ -65,14 +71,52 @@ static void compute_ordered(struct run *run)
     LAUNCH_ITEMS(assign_last_kernel, elements_of(nd), *nd);
 }
 
-/* A copy of COUNT elements of the device's memory; the caller frees. */
-static void *copied_to_host(const void *device, int64_t count)
+/* Page-locked, as a framework's is, and kept: an iteration copies and adds, and takes no
+ * memory. */
+static void *host_memory(int64_t elements)
 {
-    size_t bytes = (size_t)count * sizeof(float);
-    void *host = run_host_alloc(bytes);
+    void *memory;
 
-    CUDA_TRY(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost));
+    CUDA_TRY(cudaMallocHost(&memory, (size_t)elements * sizeof(float)));
+    return memory;
+}
+
+static struct host_side host_side_of(const struct scatter_nd *nd)
+{
+    struct host_side host;
+
+    host.index = (int32_t *)host_memory(nd->scatter.rows);
+    host.values = (float *)host_memory(nd->scatter.rows * nd->scatter.width);
+    host.updated = (float *)host_memory(elements_of(nd));
+    host.sums = (float *)host_memory(elements_of(nd));
     return host;
+}
+
+static void row_add(float *__restrict to, const float *__restrict from, int64_t width)
+{
+    for (int64_t c = 0; c < width; c++) {
+        to[c] += from[c];
+    }
+}
+
+/* One thread of the host, row after row. */
+static void host_scatter(const struct scatter_nd *nd)
+{
+    int64_t width = nd->scatter.width;
+
+    memset(nd->host.sums, 0, (size_t)elements_of(nd) * sizeof(float));
+    for (int64_t row = 0; row < nd->scatter.rows; row++) {
+        const float *from = nd->host.values + row * width;
+        int64_t to = nd->host.index[row] * width;
+
+        row_add(nd->host.sums + to, from, width);
+        memcpy(nd->host.updated + to, from, (size_t)width * sizeof(float));
+    }
+}
+
+static void copy(void *to, const void *from, int64_t elements, enum cudaMemcpyKind kind)
+{
+    CUDA_TRY(cudaMemcpy(to, from, (size_t)elements * sizeof(float), kind));
 }
 
 /* Copies to the host, one thread there, and back. */
@@ -80,27 +124,14 @@ static void compute_serial(struct run *run)
 {
     const struct scatter_nd *nd = (const struct scatter_nd *)run->state;
     const struct scatter *scatter = &nd->scatter;
-    int64_t width = scatter->width;
-    size_t bytes = (size_t)elements_of(nd) * sizeof(float);
-    int32_t *index = (int32_t *)copied_to_host(scatter->index, scatter->rows);
-    float *values = (float *)copied_to_host(scatter->values, scatter->rows * width);
-    float *updated = (float *)copied_to_host(nd->params, elements_of(nd));
-    float *sums = (float *)run_host_alloc(bytes);
 
-    memset(sums, 0, bytes);
-    for (int64_t row = 0; row < scatter->rows; row++) {
-        for (int64_t c = 0; c < width; c++) {
-            sums[index[row] * width + c] += values[row * width + c];
-        }
-        memcpy(updated + index[row] * width, values + row * width,
-               (size_t)width * sizeof(float));
-    }
-    CUDA_TRY(cudaMemcpy(scatter->sums, sums, bytes, cudaMemcpyHostToDevice));
-    CUDA_TRY(cudaMemcpy(nd->updated, updated, bytes, cudaMemcpyHostToDevice));
-    free(sums);
-    free(updated);
-    free(values);
-    free(index);
+    copy(nd->host.index, scatter->index, scatter->rows, cudaMemcpyDeviceToHost);
+    copy(nd->host.values, scatter->values, scatter->rows * scatter->width,
+         cudaMemcpyDeviceToHost);
+    copy(nd->host.updated, nd->params, elements_of(nd), cudaMemcpyDeviceToHost);
+    host_scatter(nd);
+    copy(scatter->sums, nd->host.sums, elements_of(nd), cudaMemcpyHostToDevice);
+    copy(nd->updated, nd->host.updated, elements_of(nd), cudaMemcpyHostToDevice);
 }
 
 static void setup(struct run *run)
@@ -113,6 +144,10 @@ static void setup(struct run *run)
     params = run->outputs[0].shape;
     nd->params = run_input_f32(run, "params", 2, params, FILL_UNIFORM);
     nd->updated = run_output_f32(run, "updated", 2, params);
+    nd->host = {};
+    if (run->variant->compute == compute_serial) {
+        nd->host = host_side_of(nd);
+    }
     run->state = nd;
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/agent/agent.h"
 #include "daemon/base/array.h"
 #include "daemon/base/text.h"
+#include "daemon/client/client.h"
 #include "daemon/commands.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
@@ -39,6 +40,25 @@ static const struct command commands[] = {
     { "fsck", fsck_main, "fsck [--config FILE] [--data FOLDER] [--full] [--accept-loss]",
       "check the database and recompute from its runs every cell that changed since, or "
       "all; or acknowledge what is lost or damaged" },
+    { "status", status_main, "status [--server URL]",
+      "what a service is doing, and what is wrong" },
+    { "matrix", matrix_main,
+      "matrix [--table NAME] [--view environments|devices] [--environment ID]"
+      " [--workload NAME] [--server URL]",
+      "the status matrix" },
+    { "submit", submit_main, "submit [--server URL] FILE",
+      "submit the job in FILE (-: standard input), and print its id" },
+    { "wait", wait_main, "wait [--server URL] JOB",
+      "wait until a job is over; exit status 1 where a run of it failed" },
+    { "drift", drift_main, "drift [--server URL] FROM TO",
+      "what happened to each case from one environment to another" },
+    { "check", check_main,
+      "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
+      " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"
+      " [--junit FILE] [--markdown FILE] [--server URL]",
+      "a gate: run a job, and exit with 0 where its results are equal, 1 where they "
+      "differ, 2 "
+      "where that is not verified, 3 where no service answers" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };

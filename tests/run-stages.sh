@@ -43,6 +43,7 @@ deep() {
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     stage "nvcc's PTX on a CPU, what is planted in it, and the machine code" build_and check-ptx-short
+    stage "nvcc's host code and PTX, with imitations of libraries that fail" build_and check-ptx-libraries
     stage 'clang: every branch of what judges is taken' \
         make --no-print-directory -j"$jobs" coverage COVERAGE_RESULT=
     export REPROD_KILLS=10 # everyday killed the service more often; make soak: at 10,000 points

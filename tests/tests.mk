@@ -27,6 +27,7 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) 
         $(B)/link.flags
 	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
 $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
+$(B)/tests/cuda/test_conv_chosen: $(call obj,$(addprefix cuda/cudnn/,conv_algorithms.c conv_bound.c conv_chosen.c))
 
 # The fuzz targets, with what they call beyond the daemon: run with their corpus by a unit
 # test, and, in a flavour of its own, by libFuzzer.
@@ -104,16 +105,16 @@ check-system: all $(SYSTEM_USES)
 # SIGKILL at 10,000 points (KILLS=, SEED=): half an hour.  What it found becomes a part of
 # RELIABILITY.md.
 KILLS ?= 10000
-RESULTS := tests/reliability/results
+CAMPAIGNS := tests/reliability/results
 soak: all $(SELFTEST) $(FAULTS)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/kills.py --kills $(KILLS) \
-	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/kills.json
+	    $(if $(SEED),--seed $(SEED)) --out $(CAMPAIGNS)/kills.json
 # Each call of the service, its agent, a worker and a backup fails once (EACH=N: N of a kind).
 EACH ?= 0
 faults: all $(SELFTEST) $(FAULTS) $(B)/tests/db/test_faults
 	@REPROD_FAULTS_ALL=1 $(B)/tests/db/test_faults
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/sweep.py --each $(EACH) \
-	    $(if $(SEED),--seed $(SEED)) --out $(RESULTS)/faults.json
+	    $(if $(SEED),--seed $(SEED)) --out $(CAMPAIGNS)/faults.json
 detection: all $(SELFTEST)
 	@REPROD_SURVEYS=20 REPROD_PROCESSES=200 REPROD_SCHEDULES=50 REPROD_LOCALISATIONS=20 \
 	    $(RUN_PYTEST) -vv $(addprefix tests/system/test_,$(addsuffix .py,detection cudasim \
@@ -130,7 +131,7 @@ fuzz: deps-test
 	    $(SECONDS_EACH) build/fuzz $(TARGETS); code=$$?; $(if $(TARGETS),,$(PYTHON) \
 	    tests/reliability/keep_fuzz.py build/fuzz/results.tsv;) exit $$code
 fuzz-program: $(B)/reprod-fuzz
-# RELIABILITY.md, from what the campaigns left in $(RESULTS).
+# RELIABILITY.md, from what the campaigns left in $(CAMPAIGNS).
 reliability:
 	@python3 tests/reliability/make_reliability.py
 reliability-tests: all $(SYSTEM_USES)
@@ -139,7 +140,7 @@ reliability-tests: all $(SYSTEM_USES)
 FLEETS ?= 1000
 fleets: all $(FLEET_COMMAND)
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/fleets/fleet_campaign.py --fleets $(FLEETS) --seed $(or $(SEED),1) \
-	    --result $(RESULTS)/fleets.json
+	    --result $(CAMPAIGNS)/fleets.json
 left-alone: all
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/reliability/left_alone.py
 large-database: all $(B)/tests/bench-ingest

@@ -91,7 +91,7 @@ const OF_SOURCES =
 function columnsOf(items) {
   const columns = new Map();
   for (const each of items)
-    columns.set(each.environment, { id: each.environment, version: each.version ?? "version unknown", device: deviceOf(each), model: each.model ?? "", title: each.environment_title });
+    columns.set(each.environment, { id: each.environment, version: each.version ?? "version unknown", device: deviceOf(each), model: each.model ?? "", threads: each.threads, title: each.environment_title });
   const list = [...columns.values()].sort((a, b) => ORDER.compare(a.version, b.version) || ORDER.compare(a.device, b.device));
   for (const column of list) column.is_double = list.some((other) => other !== column && other.version === column.version && other.device === column.device);
   return list;
@@ -136,7 +136,7 @@ function emptyText(own, source, items) {
 function tableOf(columns, rows, source) {
   const heads = columns.map((column) =>
     el("th", { scope: "col", title: `${column.title} (${column.id})` }, el("strong", { text: column.version }),
-      el("span", { class: "why", text: `on the ${column.device}${column.model ? `, ${column.model}` : ""}${column.is_double ? `, environment ${column.id.slice(0, 8)}` : ""}` })),
+      el("span", { class: "why", text: `on the ${column.device}${column.model ? `, ${column.model}` : ""}${column.is_double ? `, ${column.threads ? `${counted(column.threads, "thread")}, ` : ""}environment ${column.id.slice(0, 8)}` : ""}` })),
   );
   const versions = new Map(columns.map(({ id, version }) => [id, version]));
   let group = "";

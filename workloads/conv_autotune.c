@@ -273,9 +273,9 @@ static void setup(struct run *run)
     run->state = conv;
 }
 
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
+void conv_autotune_reference(const struct run *run, const struct tensor *inputs,
+                             const struct tensor *output, double *ret_expected,
+                             double *ret_bound)
 {
     const struct autotune_shape *s = run->size->params;
     const float *x = inputs[0].data, *weights = inputs[1].data;
@@ -385,6 +385,6 @@ static const struct workload conv_autotune = {
     .weight_sum = "sum of y",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = conv_autotune_reference,
 };
 WORKLOAD_REGISTER(conv_autotune);

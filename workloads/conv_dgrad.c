@@ -151,9 +151,9 @@ static void setup(struct run *run)
     run->state = conv;
 }
 
-static void reference(const struct run *run, const struct tensor *inputs,
-                      const struct tensor *output, double *ret_expected,
-                      double *ret_bound)
+void conv_dgrad_reference(const struct run *run, const struct tensor *inputs,
+                          const struct tensor *output, double *ret_expected,
+                          double *ret_bound)
 {
     const struct dgrad_shape *s = run->size->params;
     const float *dy = inputs[0].data, *weights = inputs[1].data;
@@ -233,6 +233,6 @@ static const struct workload conv_dgrad = {
     .weight_sum = "sum of dx",
     WORKLOAD_REFERENCES(references),
     .setup = setup,
-    .reference = reference,
+    .reference = conv_dgrad_reference,
 };
 WORKLOAD_REGISTER(conv_dgrad);

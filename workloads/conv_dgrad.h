@@ -58,4 +58,18 @@ static inline void conv_dgrad_tensors(struct run *run, struct conv_dgrad *conv)
     conv->dx = run_output_f32(run, "dx", 4, dx_shape);
 }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the operation must give, whoever computes it: a `reference` hook, whose bounds are
+ * those of sums of products. */
+void conv_dgrad_reference(const struct run *run, const struct tensor *inputs,
+                          const struct tensor *output, double *ret_expected,
+                          double *ret_bound);
+
+#ifdef __cplusplus
+}
+#endif
+
 #endif

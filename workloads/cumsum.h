@@ -17,7 +17,8 @@ struct cumsum {
     const float *x;
     float *sums;
     float *aggregates; /* [blocks]: sum of a block */
-    float *prefixes;   /* [blocks]: running sum at the end of a block */
+    float *prefixes;   /* [blocks]: running sum at the end of a block; `ordered`: the
+                          aggregates one after another, a serial chain on every backend */
     int32_t *known;    /* [blocks]: whether its prefix is published */
 };
 

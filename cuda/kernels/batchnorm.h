@@ -4,6 +4,7 @@
 #define CUDA_KERNELS_BATCHNORM_H
 
 #include "cuda/kernels/channel_sums.h"
+#include "cuda/kernels/column_sum.h"
 #include "workloads/shared/batchnorm_shape.h"
 
 #include <stdlib.h>
@@ -15,12 +16,37 @@ struct norm : channel_sums {
     float *dx;
 };
 
-__global__ static void norm_statistics_kernel(struct norm norm)
+/* norm_statistics of a warp of channels for each block: it reads the next tile of rows
+ * while one warp adds the values of the last and another their squares. */
+__global__ static void __launch_bounds__(WARP_LANES *COLUMN_LINES)
+    norm_statistics_kernel(struct norm norm)
 {
-    KERNEL_FOR(c, norm.channels)
-    {
-        norm_statistics(norm.x + c, norm.rows, norm.channels, &norm.parts[c],
-                        &norm.parts[norm.channels + c]);
+    __shared__ float tile[COLUMN_TILE][WARP_LANES];
+    __shared__ double squares[WARP_LANES];
+    struct column_sum rows = { norm.rows, norm.channels, norm.x, NULL, NULL };
+    int64_t c = (int64_t)blockIdx.x * WARP_LANES + threadIdx.x;
+    float share[COLUMN_SHARE];
+    double sum = 0;
+
+    column_read(&rows, c, 0, share);
+    for (int64_t begin = 0; begin < norm.rows; begin += COLUMN_TILE) {
+        column_write(tile, share);
+        __syncthreads();
+        column_read(&rows, c, begin + COLUMN_TILE, share);
+        for (int i = 0; threadIdx.y < 2 && i < COLUMN_TILE; i++) {
+            double value = tile[i][threadIdx.x];
+
+            sum += threadIdx.y ? value * value : value;
+        }
+        __syncthreads();
+    }
+    if (threadIdx.y == 1) {
+        squares[threadIdx.x] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.y == 0 && c < norm.channels) {
+        norm_statistics_of(sum, squares[threadIdx.x], norm.rows, &norm.parts[c],
+                           &norm.parts[norm.channels + c]);
     }
 }
 
@@ -30,7 +56,8 @@ static inline void norm_make_statistics(struct run *run, struct norm *norm)
     size_t bytes = (size_t)norm->channels * sizeof(float);
     float *host = (float *)run_host_alloc(2 * bytes);
 
-    LAUNCH_ITEMS(norm_statistics_kernel, norm->channels, *norm);
+    LAUNCH(norm_statistics_kernel, (unsigned)ceil_div(norm->channels, WARP_LANES),
+           dim3(WARP_LANES, COLUMN_LINES), 0, 0, *norm);
     CUDA_TRY(cudaMemcpy(host, norm->parts, 2 * bytes, cudaMemcpyDeviceToHost));
     norm->mean = run_values_f32(run, "mean", 1, &norm->channels, host);
     norm->inv_std =

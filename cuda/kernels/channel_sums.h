@@ -10,7 +10,8 @@
 enum {
     CHANNEL_SLOTS = 64,     /* `ordered`: groups of rows, which a tree joins */
     CHANNEL_TASK_ROWS = 32, /* summed by a thread before its atomicAdds */
-    CHANNEL_AHEAD = 8,      /* rows that it reads before it adds them */
+    CHANNEL_AHEAD = 16,     /* rows that it reads before it adds them */
+    CHANNEL_THREADS = 64,   /* of a block of `ordered`: small ones fill a device */
     CHANNEL_JOIN_SIDE = 32  /* sums of a thread block, and members of a tree */
 };
 
@@ -120,7 +121,9 @@ __global__ static void channel_join_kernel(struct channel_sums sums)
 template <enum channel_norm OF>
 static inline void channel_sums_ordered(const struct channel_sums *sums)
 {
-    LAUNCH_ITEMS(channel_slot_kernel<OF>, CHANNEL_SLOTS * sums->channels, *sums);
+    LAUNCH(channel_slot_kernel<OF>,
+           (unsigned)ceil_div(CHANNEL_SLOTS * sums->channels, CHANNEL_THREADS),
+           CHANNEL_THREADS, 0, 0, *sums);
     LAUNCH(channel_join_kernel, (unsigned)ceil_div(2 * sums->channels, CHANNEL_JOIN_SIDE),
            dim3(CHANNEL_JOIN_SIDE, CHANNEL_JOIN_SIDE), 0, 0, *sums);
 }

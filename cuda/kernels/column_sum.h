@@ -37,6 +37,15 @@ __device__ static inline void column_read(const struct column_sum *sum, int64_t 
     }
 }
 
+__device__ static inline void column_write(float tile[COLUMN_TILE][WARP_LANES],
+                                           const float share[COLUMN_SHARE])
+{
+#pragma unroll
+    for (int i = 0; i < COLUMN_SHARE; i++) {
+        tile[i * COLUMN_LINES + threadIdx.y][threadIdx.x] = share[i];
+    }
+}
+
 __global__ static void __launch_bounds__(WARP_LANES *COLUMN_LINES)
     column_sum_kernel(struct column_sum all)
 {
@@ -46,9 +55,7 @@ __global__ static void __launch_bounds__(WARP_LANES *COLUMN_LINES)
 
     column_read(&all, column, 0, share);
     for (int64_t begin = 0; begin < all.count; begin += COLUMN_TILE) {
-        for (int i = 0; i < COLUMN_SHARE; i++) {
-            tile[i * COLUMN_LINES + threadIdx.y][threadIdx.x] = share[i];
-        }
+        column_write(tile, share);
         __syncthreads();
         column_read(&all, column, begin + COLUMN_TILE, share);
         if (threadIdx.y == 0) {

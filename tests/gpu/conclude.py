@@ -21,7 +21,8 @@ def new_record(entry, variant):
             "survey": None,     # judge.judge_runs, with "size" and "iterations"
             "circumstances": None,  # circumstances.judge_run; no part of `passed`
             "sanitizers": {},   # tool: "passed", or what it found; no part of `passed`
-            "timing": None,
+            "timing": None,     # against its control: timing.measure_pair
+            "library_timing": None,  # the same of `ordered` against what its library claims to be fixed
             "cases": []}        # further ones of algorithms.py; no part of `passed`
 
 

@@ -3,7 +3,7 @@ import json
 import pathlib
 
 FOUND = ("claim", "notes", "check", "inputs", "bits", "large_bits", "survey", "circumstances", "sanitizers",
-         "timing", "cases")
+         "timing", "library_timing", "cases")
 SAME = ("rehearsal", "gpu", "driver", "worker_build", "versions")  # or its runs are of another environment
 
 
@@ -23,11 +23,13 @@ def read(path):
 
 def kept(record):
     """What RECORD found, without what was cut."""
-    found = {name: record[name] for name in FOUND}
+    found = {name: record.get(name) for name in FOUND}
     if found["survey"] and found["survey"]["not_run"]:
-        found["survey"] = found["large_bits"] = found["circumstances"] = found["timing"] = None
-    if found["timing"] and not found["timing"]["ratio"]:
-        found["timing"] = None
+        found["survey"] = found["large_bits"] = found["circumstances"] = None
+        found["timing"] = found["library_timing"] = None
+    for name in "timing", "library_timing":
+        if found[name] and not found[name]["ratio"]:
+            found[name] = None
     found["cases"] = [case for case in record["cases"] if not case["not_run"]]
     return found
 

@@ -91,7 +91,9 @@ HEADER = ("variant", "subject", "documents", "outcome", "observed", "as document
           "bits of the CPU", "under load, poison, jitter", "time ÷ control", "algorithm")
 def notes_of(records):
     return [f"{record['variant']}: {text}" for record in records
-            for text in dict.fromkeys(record["causes"] + record["findings"] + record["notes"])]
+            for text in dict.fromkeys(record["causes"] + record["findings"] + record["notes"])] + [
+        f"{record['variant']}: {reports.range_of(timing['ratio'])} times as long as the library's {timing['baseline']}"
+        for record in records if (timing := record.get("library_timing")) and timing["ratio"]]
 
 
 def section(title, name, row, records, explanation):

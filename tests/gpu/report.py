@@ -133,10 +133,11 @@ def range_of(spread, unit="", digits=3):
 
 
 def timing_rows(report):
-    return [(record["workload"], f"{record['variant']} ÷ {record['timing']['baseline']}",
-             record["timing"]["size"], range_of(record["timing"]["ratio"]),
-             range_of(record["timing"]["ms"]), range_of(record["timing"]["baseline_ms"]))
-            for record in report["variants"] if record["timing"]]
+    found = [(record, record.get(name)) for name in ("timing", "library_timing")
+             for record in report["variants"]]
+    return [(record["workload"], f"{record['variant']} ÷ {timing['baseline']}", timing["size"],
+             range_of(timing["ratio"]), range_of(timing["ms"]), range_of(timing["baseline_ms"]))
+            for record, timing in found if timing]
 
 
 def overall(timings):

@@ -40,6 +40,24 @@ def pairs(records):
     return found
 
 
+def library_pairs(records):
+    """[(baseline, record)]: each workload's `ordered`, and what its library claims to be deterministic:
+    the first such variant that completed at the same size."""
+    def claim(record):
+        return record["survey"].get("claim") or record["claim"]
+
+    good = [record for record in records if record["survey"] and record["survey"]["completed"]]
+    found = []
+    for record in good:
+        libraries = [other for other in good if other["workload"] == record["workload"]
+                     and other["subject"] == "library" and not other["control"] and claim(other) == "deterministic"
+                     and other["survey"]["size"] == record["survey"]["size"]]
+        if (record["variant"], record["subject"]) == ("ordered", "model") and libraries \
+                and not record.get("library_timing"):
+            found.append((libraries[0], record))
+    return found
+
+
 class Series:
     """Runs one after another, back to back."""
 
@@ -57,8 +75,8 @@ class Series:
         return milliseconds(run)
 
 
-def measure_pair(session, series, baseline, record, until):
-    """The ratio of each alternation; fewer where time ends."""
+def measure_pair(session, series, baseline, record, until, name):
+    """The ratio of each alternation, as NAME of the record; fewer where time ends."""
     size, ratios, both = record["survey"]["size"], [], ([], [])
     for _ in range(PAIRS):
         if time.monotonic() >= until:
@@ -68,20 +86,22 @@ def measure_pair(session, series, baseline, record, until):
             ratios.append(slow / fast)
             both[0].append(slow)
             both[1].append(fast)
-    record["timing"] = {"size": size, "baseline": baseline["variant"], "ratio": spread(ratios),
-                        "ms": spread(both[0]), "baseline_ms": spread(both[1])}
+    record[name] = {"size": size, "baseline": baseline["variant"], "ratio": spread(ratios),
+                    "ms": spread(both[0]), "baseline_ms": spread(both[1])}
     return bool(ratios)
 
 
 def measure(session, records, until):
     series, late = Series(), []
-    for baseline, record in pairs(records):
-        if time.monotonic() >= until or not measure_pair(session, series, baseline, record, until):
-            late.append(record)
+    for name, found in (("timing", pairs(records)), ("library_timing", library_pairs(records))):
+        for baseline, record in found:
+            if time.monotonic() >= until or not measure_pair(session, series, baseline, record, until, name):
+                late.append((baseline, record))
     session.timings["process_start_to_first_iteration_ms"] = spread(series.starts)
     session.timings["gap_between_runs_ms"] = spread(series.gaps)
     if late:
-        session.skip("timing: " + ", ".join(record["workload"] for record in late),
+        session.skip("timing: " + ", ".join(f"{record['workload']} {record['variant']} ÷ {baseline['variant']}"
+                                            for baseline, record in late),
                      "deadline, or its runs did not complete")
 
 

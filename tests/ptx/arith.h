@@ -276,6 +276,10 @@ static inline uint32_t clz_b64(uint64_t a)
 {
     return a ? (uint32_t)__builtin_clzll(a) : 64;
 }
+static inline uint32_t bfind_shiftamt_u32(uint32_t a)
+{
+    return a ? (uint32_t)__builtin_clz(a) : UINT32_MAX;
+}
 /* Each nibble of the selector names one byte of b:a, or, with its highest bit, that
  * byte's sign. */
 static inline uint32_t prmt_b32(uint32_t a, uint32_t b, uint32_t selector)

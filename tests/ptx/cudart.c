@@ -59,23 +59,6 @@ cudaError_t cudaRuntimeGetVersion(int *ret_version)
     return cudaSuccess;
 }
 
-cudaError_t cudaGetDeviceCount(int *ret_count)
-{
-    *ret_count = 1;
-    return cudaSuccess;
-}
-
-cudaError_t cudaSetDevice(int device)
-{
-    return device == 0 ? cudaSuccess : cudart_failed(cudaErrorInvalidDevice);
-}
-
-cudaError_t cudaGetDevice(int *ret_device)
-{
-    *ret_device = 0;
-    return cudaSuccess;
-}
-
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *ret_properties, int device)
 {
     (void)device;
@@ -94,7 +77,18 @@ cudaError_t cudaDeviceSynchronize(void)
 
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
 {
-    *ret_memory = shadow_allocate(bytes);
+    *ret_memory = shadow_allocate(bytes, cudart_device());
+    if (!*ret_memory) {
+        return cudart_failed(cudaErrorMemoryAllocation);
+    }
+    memset(*ret_memory, POISON, bytes);
+    return cudaSuccess;
+}
+
+/* Page-locked or not is the same here. */
+cudaError_t cudaMallocHost(void **ret_memory, size_t bytes)
+{
+    *ret_memory = malloc(bytes);
     if (!*ret_memory) {
         return cudart_failed(cudaErrorMemoryAllocation);
     }
@@ -134,12 +128,6 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
 {
     (void)stream;
     return cudaMemset(memory, value, bytes);
-}
-
-cudaError_t cudaStreamCreate(cudaStream_t *ret_stream)
-{
-    *ret_stream = malloc(1);
-    return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)

@@ -9,4 +9,7 @@
 /* ERROR, which cudaGetLastError then gives once. */
 cudaError_t cudart_failed(cudaError_t error);
 
+/* The current device. */
+int cudart_device(void);
+
 #endif

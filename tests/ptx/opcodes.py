@@ -27,6 +27,7 @@ TABLE = [(re.compile(pattern), types.split()) for pattern, types in [
     (r"bfi\.b(?:32|64)", "t t t u32 u32"),
     (r"(?:brev)\.b(?:32|64)", "t t"),
     (r"(?:popc|clz)\.b(?:32|64)", "u32 t"),
+    (r"bfind\.shiftamt\.u32", "u32 t"),
     (r"prmt\.b32", "b32 b32 b32 b32"),
     (r"lop3\.b32", "b32 b32 b32 b32 b32"),
     (rf"setp\.(?:{ORDER})\.(?:{INTEGER})", "p t t"),

@@ -52,7 +52,7 @@ BITS = {"pred": 1, **{f"{kind}{bits}": bits for kind in "busf" for bits in (8, 1
 NAME = r"[%$\w.]+"
 VARIABLE = re.compile(rf"(?:\.extern )?\.(shared|local) (?:\.align (\d+) )?\.(\w+) ({NAME})(?:\[(\d*)\])?")
 REGISTER = re.compile(rf"\.reg \.(\w+) (%?\w+)(?:<(\d+)>)?")
-PARAMETER = re.compile(rf"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr (?:\.[a-z]+ )?(?:\.align \d+ )?)?"
+PARAMETER = re.compile(rf"\.param (?:\.align \d+ )?\.(\w+) (?:\.ptr (?:\.(?!align)[a-z]+ )?(?:\.align \d+ )?)?"
                        rf"({NAME})(?:\[(\d+)\])?")
 ENTRY = re.compile(rf"(?:\.(?:visible|weak) )?\.entry ({NAME})")
 LOC = re.compile(r"\.loc (\d+) (\d+) ")

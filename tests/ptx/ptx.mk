@@ -38,7 +38,8 @@ $(B)/ptx/%.cpp.o: %.cpp $(B)/cc.flags
 
 PTX_OBJECTS := $(call obj,workloads/worker/main.c $(CUDA_SRC)) $(CUDA_LIB) $(PTX_NAMES:%=$(B)/ptx/%.ptx.o) \
                $(B)/ptx/modules.o $(PTX_RUNTIME)
-PTX_LINK    := $(CXX) -pie -fopenmp -Wl,--build-id
+PTX_LINK    := $(CXX) -pie -fopenmp -Wl,--build-id \
+               $(addprefix -Wl$(comma)--export-dynamic-symbol=,cudasim_memory_at cudasim_stream_device)
 PTX_LIBS    := -lz -lm -ldl
 $(PTX_WORKER): $(PTX_OBJECTS) $(B)/link.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(PTX_LINK) $(OBJECTS) $(PTX_LIBS)
@@ -54,6 +55,9 @@ check-ptx: $(PTX_WORKER) $(B)/reprod-worker
 check-ptx-short: $(PTX_WORKER) $(B)/reprod-worker check-ptx-planted
 	@$(PYTHON) tests/ptx/check.py --launches $(B)/ptx/launches $(B)
 	@$(PYTHON) tests/ptx/machine_code.py --launches $(B)/ptx/launches $(B) || [ $$? = 77 ]
+# What calls libraries, with imitations of them: for make test-deep.
+check-ptx-libraries: $(PTX_WORKER) $(B)/tests/reprod-worker-cudasim $(IMITATIONS)
+	@$(RUN_PYTEST) -n $$(nproc) tests/ptx/test_libraries.py
 # What is planted in copies of the sources is noticed.
 check-ptx-planted: export PTX_NVCC = $(NVCC) $(NVCC_COMPILE)
 check-ptx-planted: export PTX_ARCH = $(NVCC_LAST)
@@ -62,9 +66,9 @@ check-ptx-planted: export PTX_LINK := $(PTX_LINK)
 check-ptx-planted: export PTX_OBJECTS := $(PTX_OBJECTS)
 check-ptx-planted: export PTX_LIBS := $(PTX_LIBS)
 check-ptx-planted: $(PTX_WORKER)
-	@$(PYTHON) tests/ptx/planted.py $(B) $(FAULT)
+	@$(PYTHON) tests/ptx/planted.py $(B) $(if $(FAULT),'$(FAULT)')
 else
-check-ptx check-ptx-short check-ptx-planted:
+check-ptx check-ptx-short check-ptx-planted check-ptx-libraries:
 	@echo 'skipped: nvcc\'s PTX, since there is no nvcc, or this is no plain build'
 endif
-.PHONY: check-ptx check-ptx-short check-ptx-planted
+.PHONY: check-ptx check-ptx-short check-ptx-planted check-ptx-libraries

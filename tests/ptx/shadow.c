@@ -34,6 +34,7 @@ static struct {
     struct allocation {
         char *start;
         size_t bytes;
+        int device;
     } allocations[ALLOCATIONS_MAX]; /* by address */
     size_t count;
     uint64_t epoch;
@@ -95,7 +96,7 @@ static size_t room_before(size_t index, char **ret_start)
     return (size_t)(end - *ret_start);
 }
 
-void *shadow_allocate(size_t bytes)
+void *shadow_allocate(size_t bytes, int device)
 {
     char *start = NULL;
     size_t index = 0;
@@ -111,12 +112,27 @@ void *shadow_allocate(size_t bytes)
     }
     memmove(&shadow.allocations[index + 1], &shadow.allocations[index],
             (shadow.count - index) * sizeof shadow.allocations[0]);
-    shadow.allocations[index] = (struct allocation){ start, bytes };
+    shadow.allocations[index] = (struct allocation){ start, bytes, device };
     shadow.count++;
     if (shadow.state) {
         memset(shadow.state + (start - shadow.arena), UNWRITTEN, bytes);
     }
     return start;
+}
+
+size_t shadow_room(const void *memory, int *ret_device)
+{
+    for (size_t i = 0; i < shadow.count; i++) {
+        const struct allocation *at = &shadow.allocations[i];
+
+        if ((const char *)memory >= at->start &&
+            (const char *)memory < at->start + at->bytes) {
+            *ret_device = at->device;
+            return at->bytes - (size_t)((const char *)memory - at->start);
+        }
+    }
+    *ret_device = -1;
+    return 0;
 }
 
 void shadow_free(void *memory)

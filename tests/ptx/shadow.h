@@ -13,7 +13,10 @@
 #include "tests/ptx/ptx.h"
 
 /* Device memory: it lies in one reserved range, with a gap between allocations. */
-void *shadow_allocate(size_t bytes); /* NULL where there is none left */
+void *shadow_allocate(size_t bytes, int device); /* NULL where there is none left */
+/* Bytes from MEMORY to the end of its allocation, and the device it is of; 0 and -1 where
+ * it is of none. */
+size_t shadow_room(const void *memory, int *ret_device);
 void shadow_free(void *memory);
 /* The host wrote BYTES, or copied them from FROM. */
 void shadow_written(const void *memory, size_t bytes);

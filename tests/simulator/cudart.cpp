@@ -188,6 +188,16 @@ cudaError_t cudaFree(void *memory)
     return failure;
 }
 
+cudaError_t cudaMallocHost(void **ret_memory, size_t bytes)
+{
+    *ret_memory = failure ? nullptr : malloc(bytes);
+    if (!*ret_memory) {
+        return failure ? failure : cudaErrorMemoryAllocation;
+    }
+    memset(*ret_memory, FRESH, bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
     if (!failure && bytes) {

@@ -93,6 +93,7 @@ cudaError_t cudaDeviceSynchronize();
 
 cudaError_t cudaMalloc(void **ret_memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
+cudaError_t cudaMallocHost(void **ret_memory, size_t bytes);
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream = nullptr);

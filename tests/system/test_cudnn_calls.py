@@ -76,6 +76,23 @@ def test_the_choice_of_a_search_differs_between_processes():
     assert all(len(each) == 1 for each in seen(told))
 
 
+@pytest.mark.parametrize("workload, direct, transforms", [
+    ("conv_autotune", "FWD_ALGO_GEMM", "FWD_ALGO_FFT FWD_ALGO_WINOGRAD_NONFUSED"),
+    ("conv_dgrad", "BWD_DATA_ALGO_1", "BWD_DATA_ALGO_FFT_TILING BWD_DATA_ALGO_WINOGRAD_NONFUSED"),
+    pytest.param("conv_wgrad", "BWD_FILTER_ALGO_1", "BWD_FILTER_ALGO_FFT BWD_FILTER_ALGO_WINOGRAD_NONFUSED",
+                 marks=pytest.mark.long)])
+def test_what_a_search_found_has_the_bound_of_its_method(workload, direct, transforms):
+    """A right result of a transform is further from the reference than a sum of products is."""
+    def ratio(algorithm):
+        said = check(workload, "autotune", REPROD_IMITATION=f"CUDNN_CONVOLUTION_{algorithm}:fastest")
+        assert said["ok"] and algorithm.split("ALGO_")[1] in said["algorithm"], said
+        return said["outputs"][0]["max_error_to_bound"]
+
+    summed = ratio(direct)
+    for algorithm in transforms.split():
+        assert 0 < ratio(algorithm) < summed, algorithm
+
+
 def test_each_way_to_compute_has_its_own_bits():
     """So that taking another is seen."""
     env = with_cudnn()

@@ -355,6 +355,26 @@ def test_timing():
     assert timing.pairs([control, variant("ordered", [])]) == []
 
 
+def test_ordered_is_timed_against_what_a_library_claims_to_be_deterministic():
+    def of_library(name, **changes):
+        return variant(name, STEADY, **{"subject": "library", "claim": "deterministic", **changes})
+
+    control, ordered, library = variant("unordered", VARYING), variant("ordered", STEADY), of_library("algo_1")
+    racy = of_library("algo_0", claim="non-deterministic")
+    choice = of_library("autotune", control=True)
+    assert timing.library_pairs([control, racy, choice, library, ordered, of_library("algo_2")]) \
+        == [(library, ordered)]
+    assert timing.library_pairs([control, ordered, racy, choice]) == []
+    smaller = of_library("algo_1")
+    smaller["survey"]["size"] = "medium"
+    liar = of_library("algo_3")
+    liar["survey"]["claim"] = "non-deterministic"
+    elsewhere = of_library("algo_1", workload="v")
+    assert timing.library_pairs([ordered, smaller, liar, elsewhere, of_library("algo_4", survey=None)]) == []
+    assert timing.library_pairs([library, variant("ordered", STEADY, library_timing={"ratio": 1})]) == []
+    assert timing.library_pairs([library, of_library("ordered")]) == []  # only our own code's
+
+
 RACE = """========= COMPUTE-SANITIZER
 ========= Error: Race reported between Write access at void {kernel}(float *)+0x120 in k.cu:7
 =========     and Read access at void {kernel}(float *)+0x80 in k.cu:5 [16 hazards]

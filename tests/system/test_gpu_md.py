@@ -49,6 +49,17 @@ def test_the_committed_page_is_that_of_the_committed_reports():
     assert (ROOT / "GPU.md").read_text() == done.stdout, "run tests/gpu/make_gpu_md.py > GPU.md"
 
 
+def test_what_ordered_takes_against_the_library_is_said_where_it_was_measured():
+    spread = {"median": 1.5, "least": 1.25, "most": 2, "count": 3}
+    measured = record("conv_dgrad", "ordered", library_timing={"size": "large", "baseline": "algo_1", "ratio": spread,
+                                                               "ms": None, "baseline_ms": None})
+    text = section(page(report(measured, record("conv_dgrad", "algo_1"))), "conv_dgrad")
+    assert "- ordered: 1.5 (1.25 to 2) times as long as the library's algo_1" in text
+    assert "times as long" not in page(report(record("conv_dgrad", "ordered")))
+    assert ("conv_dgrad", "ordered ÷ algo_1", "large", "1.5 (1.25 to 2)", "–", "–") \
+        in gpu_md.reports.timing_rows(report(measured))
+
+
 def test_ptx_on_a_cpu_is_a_level_of_its_own():
     """It is written below what a GPU showed, and says of itself that it is none."""
     one = {"workload": "w", "version": 1, "variant": "ordered", "control": False, "outcome": "passed", "schedules": 3,

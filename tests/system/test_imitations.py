@@ -164,12 +164,11 @@ def test_what_is_asked_of_nccl_is_reported():
     assert start_event["environment"]["env.NCCL_ALGO"] == "Tree"
 
 
-def test_a_failure_of_nccl_is_infra():
+@pytest.mark.parametrize("function", ["ncclCommInitAll", "ncclGroupStart", "ncclAllReduce", "ncclGroupEnd"])
+def test_a_failure_of_nccl_is_infra(function):
     end = run(SIMULATOR, "ring_allreduce", "nccl_tree",
-              env=with_library(NCCL_FOLDER, REPROD_IMITATION="ncclCommInitAll:ncclSystemError",
-                               **gpus(4)))[-1]
-    assert (end["outcome"], end["cause"]) == (
-        "infra", "NCCL 2.28.9: ncclCommInitAll: ncclSystemError")
+              env=with_library(NCCL_FOLDER, REPROD_IMITATION=f"{function}:ncclSystemError", **gpus(4)))[-1]
+    assert (end["outcome"], end["cause"]) == ("infra", f"NCCL 2.28.9: {function}: ncclSystemError")
 
 
 def test_the_other_ranks_are_on_the_devices_behind_this_one():

@@ -48,6 +48,7 @@ def service(tmp_path_factory):
     (folder / "codes.json").write_text(json.dumps(CODES))
     stacks = [{"name": name, "worker": str(tiny.stack(folder / name, version, **how))} for name, version, how in (
         ("tiny-1", "1.0", {}), ("tiny-2", "2.0", {"start": "1e-9", "more": tiny.SCALED}))]
+    stacks.append({**stacks[0], "name": "tiny-wide", "threads": 7})
     own = Service(folder, options=["--no-survey"], config={
         "stacks": stacks, "profiles": [str(folder / "documents.json"), str(folder / "codes.json")]})
     own.start()
@@ -207,5 +208,13 @@ def test_all_formats_and_the_schema(service, rows):
     assert header.split()[:4] == ["OPERATION", "FRAMEWORK", "VERSION", "CODE"] and len(lines) == len(rows)
     listed = list(csv.DictReader(io.StringIO(service.get("/v1/operations.csv?table=tiny-documents"))))
     assert list(listed[0]) == ["operation", "framework", "version", "code", "state", "seen", "bits", "backend",
-                               "source", "documents", "reason"]
+                               "threads", "source", "documents", "reason"]
     assert (listed[0]["source"], listed[0]["documents"]) == ("tinyframe.refuses, on a CPU", "NS! (Tiny Frame 1)")
+
+
+def test_another_number_of_threads_is_not_compared(service):
+    """And stands beside, by its own number."""
+    job = service.post_job(workloads=["tiny_total"], runs=2, iterations=2, stacks=["tiny-wide"], shared_import=True)
+    assert service.finish_job(job)["state"] == "finished"
+    [row] = [row for row in service.get("/v1/operations")["items"] if row["threads"] == 7]
+    assert (row["operation"], row["version"], row["before"], row["bits"]) == ("tiny_total", "1.0", None, None)

@@ -66,6 +66,7 @@ ROWS = [
     ("bfe.u32", [0xffffffff, 4, 255], 0x0fffffff), ("bfi.b32", [0xff, 0, 8, 4], 0xf00),
     ("bfi.b64", [0xff, MINUS, 60, 64], MINUS), ("bfi.b64", [0, MINUS, 32, 32], 0xffffffff),
     ("bfi.b32", [0xff, 7, 32, 4], 7), ("brev.b32", [1], 0x80000000), ("popc.b64", [MINUS], 64), ("popc.b32", [7], 3),
+    ("bfind.shiftamt.u32", [1], 31), ("bfind.shiftamt.u32", [0x80000000], 0), ("bfind.shiftamt.u32", [0], 0xffffffff),
     ("clz.b32", [0], 32), ("clz.b32", [1], 31), ("clz.b64", [0], 64), ("clz.b64", [1], 63),
     ("prmt.b32", [0x44332211, 0x88776655, 0x3210], 0x44332211), ("prmt.b32", [0x44332211, 0x88776655, 0x7654], 0x88776655),
     ("prmt.b32", [0x44332211, 0x88776655, 0xf000], 0xff111111), ("prmt.b32", [0x44332211, 0, 0x8888], 0),
@@ -365,6 +366,12 @@ def test_unknown_statements_are_refused():
     for text in (".global .align 4 .b8 table[4];", ".const .b32 x;", ".func (.param .b32 r) f()"):
         with pytest.raises(Refused):
             parse(harness.HEAD + text)
+
+
+def test_parameters_have_their_names_whatever_is_said_of_their_pointers():
+    text = (".entry k(.param .u64 .ptr .align 1 a, .param .u64 .ptr b, .param .u64 .ptr .global .align 4 c,\n"
+            ".param .align 8 .b8 d[24], .param .u32 e)\n{\nret;\n}\n")
+    assert parse(text).kernels[0].parameters == {"a": 8, "b": 8, "c": 8, "d": 24, "e": 4}
 
 
 def test_shared_memory_is_laid_out():

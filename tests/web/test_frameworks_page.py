@@ -22,7 +22,7 @@ def documented(code, applies=False, backend="cuda", era="PyTorch 2.2-2.7", row="
 def line(operation, version, environment, code=None, state="measured", **members):
     return {"framework": "PyTorch", "version": version, "operation": operation, "operation_version": 1, "code": code, "state": state,
             "reason": None if code else "the control did not vary", "seen": "default varies 2/3, deterministic reproducible 1/3",
-            "bits": None, "before": None, "documented": [], "documents": None, "backend": "cpu", "model": "AMD <i>EPYC</i>",
+            "bits": None, "before": None, "documented": [], "documents": None, "backend": "cpu", "model": "AMD <i>EPYC</i>", "threads": 2,
             "environment": environment, "environment_title": f"PyTorch {version}",
             "variants": [variant("default", "varies"), variant("deterministic", "reproducible")], **members}
 
@@ -127,6 +127,13 @@ def test_what_was_witnessed_has_its_own_look_and_no_code(browser, fixture):
     looks = [js(browser, "return getComputedStyle(document.querySelector(arguments[0])).backgroundColor", f"#frameworks a.badge.{kind}")
              for kind in ("witnessed", "inconclusive")]
     assert looks[0] != looks[1] and console_errors(browser) == []
+
+
+def test_columns_of_one_version_are_told_apart(browser, fixture):
+    opened(fixture, browser, lines=[still("pytorch_bmm", "2.4.1", OLD), {**still("pytorch_bmm", "2.4.1", NEW), "threads": 4}])
+    wait_for("the table", lambda: cells(browser))
+    heads = all_of(browser, "#frameworks thead th", "each.innerText")
+    assert ["2 threads, environment aaaaaaaa" in heads[0], "4 threads, environment bbbbbbbb" in heads[1]] == [True, True], heads
 
 
 def test_filter_and_order(browser, fixture):

@@ -17,9 +17,20 @@ struct norm_shape {
     int64_t images, height, width, channels;
 };
 
-/* Mean and inverse standard deviation of a channel, X and every CHANNELS-th value after
- * it, as the forward pass saves them: in float64 and then rounded, since they are
- * inputs. */
+/* Mean and inverse standard deviation of ROWS values with this SUM and these SQUARES, as
+ * the forward pass saves them: in float64 and then rounded, since they are inputs. */
+REPROD_HD void norm_statistics_of(double sum, double squares, int64_t rows,
+                                  float *ret_mean, float *ret_inv_std)
+{
+    double mean = sum / (double)rows;
+    double variance = squares / (double)rows - mean * mean;
+
+    *ret_mean = (float)mean;
+    *ret_inv_std = (float)(1 / sqrt(variance + NORM_EPSILON));
+}
+
+/* Those of a channel, X and every CHANNELS-th value after it.  Both sums are added in
+ * order of rows, on every backend: a serial chain, of which each channel has its own. */
 REPROD_HD void norm_statistics(const float *x, int64_t rows, int64_t channels,
                                float *ret_mean, float *ret_inv_std)
 {
@@ -31,10 +42,7 @@ REPROD_HD void norm_statistics(const float *x, int64_t rows, int64_t channels,
         sum += value;
         squares += value * value;
     }
-    sum /= (double)rows;
-    squares = squares / (double)rows - sum * sum;
-    *ret_mean = (float)sum;
-    *ret_inv_std = (float)(1 / sqrt(squares + NORM_EPSILON));
+    norm_statistics_of(sum, squares, rows, ret_mean, ret_inv_std);
 }
 
 #endif

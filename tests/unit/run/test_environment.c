@@ -21,15 +21,11 @@ static void test_relevant_variables(void **state)
                                       "TORCHINDUCTOR_DETERMINISTIC",
                                       "VLLM_BATCH_INVARIANT",
                                       "CUDA_LAUNCH_BLOCKING" };
-    static const char *const out[] = { "OMP_NUM_THREADS",
-                                       "PATH",
-                                       "TF_CPP_MIN_LOG_LEVEL",
-                                       "TORCHINDUCTOR_CACHE_DIR",
-                                       "VLLM_API_KEY",
-                                       "XOMP_SCHEDULE",
-                                       "GLIBC_TUNABLES_X",
-                                       "OMP",
-                                       "" };
+    static const char *const out[] = {
+        "OMP_NUM_THREADS",         "PATH",         "TF_CPP_MIN_LOG_LEVEL",
+        "TORCHINDUCTOR_CACHE_DIR", "VLLM_API_KEY", "XOMP_SCHEDULE",
+        "GLIBC_TUNABLES_X",        "OMP",          ""
+    };
 
     (void)state;
     for (int i = 0; i < COUNT_OF(in); i++) {

@@ -1,0 +1,355 @@
+/* reprod check: submits a job, waits for it, judges what it showed, and says so in its
+ * exit status: a gate for a build. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/base/clock.h"
+#include "daemon/base/id.h"
+#include "daemon/base/json_in.h"
+#include "daemon/base/mem.h"
+#include "daemon/base/text.h"
+#include "daemon/client/answers.h"
+#include "daemon/client/client.h"
+#include "daemon/client/gate_report.h"
+#include "daemon/client/options.h"
+#include "daemon/client/wait.h"
+
+struct asked {
+    const char *url, *job, *workloads, *variants, *sizes, *runs, *iterations, *against,
+        *cost, *junit, *markdown;
+    struct server server;
+    struct gate_limits limits;
+};
+
+/* What is known of the job that is over. */
+struct found {
+    json_t *job;
+    struct gate_runs *runs;
+    int run_count;
+    struct gate_case *cases;
+    int case_count;
+};
+
+static enum err_code read_numbers(struct asked *asked, struct err *err)
+{
+    char *end;
+
+    asked->limits.against = asked->against;
+    if (!asked->cost) {
+        return ERR_OK;
+    }
+    asked->limits.cost = strtod(asked->cost, &end);
+    return *end || !(asked->limits.cost > 0 && asked->limits.cost < 1e6)
+               ? err_set(err, ERR_INVALID,
+                         "--cost-limit %.100s: it is a factor, such as 1.25", asked->cost)
+               : ERR_OK;
+}
+
+static enum err_code read_asked(int argc, char **argv, struct asked *asked,
+                                struct err *err)
+{
+    const struct client_option options[] = { { "--server", &asked->url },
+                                             { "--job", &asked->job },
+                                             { "--workload", &asked->workloads },
+                                             { "--variant", &asked->variants },
+                                             { "--size", &asked->sizes },
+                                             { "--runs", &asked->runs },
+                                             { "--iterations", &asked->iterations },
+                                             { "--against", &asked->against },
+                                             { "--cost-limit", &asked->cost },
+                                             { "--junit", &asked->junit },
+                                             { "--markdown", &asked->markdown },
+                                             { NULL, NULL } };
+
+    if (client_options_read(argc, argv, options, 0, 0, NULL, err) != ERR_OK ||
+        read_numbers(asked, err) != ERR_OK) {
+        return err->code;
+    }
+    if (!asked->job == !asked->workloads) {
+        return err_set(err, ERR_INVALID,
+                       "give either --workload NAME,NAME or --job FILE");
+    }
+    if (asked->job &&
+        (asked->variants || asked->sizes || asked->runs || asked->iterations)) {
+        return err_set(err, ERR_INVALID, "with --job the file says what is measured");
+    }
+    return server_read(asked->url, &asked->server, err);
+}
+
+/* "a,b" as a list. */
+static json_t *list_of(const char *text)
+{
+    json_t *list = json_array();
+
+    while (text) {
+        size_t length = strcspn(text, ",");
+
+        if (length > 0) {
+            json_array_append_new(list, json_stringn(text, length));
+        }
+        text = text[length] ? text + length + 1 : NULL;
+    }
+    return list;
+}
+
+/* A number as one; what is none goes as it is, and the service says what is wrong. */
+static json_t *number_of(const char *text)
+{
+    char *end;
+    long long number = strtoll(text, &end, 10);
+
+    return text[0] && !*end ? json_integer(number) : json_string(text);
+}
+
+/* The body of the job; caller frees. */
+static char *request_of(const struct asked *asked, struct err *err)
+{
+    json_t *request;
+    char *text;
+
+    if (asked->job) {
+        return client_read_file(asked->job, err);
+    }
+    request = json_pack("{s:o}", "workloads", list_of(asked->workloads));
+    if (asked->variants) {
+        json_object_set_new(request, "variants", list_of(asked->variants));
+    }
+    if (asked->sizes) {
+        json_object_set_new(request, "sizes", list_of(asked->sizes));
+    }
+    if (asked->runs) {
+        json_object_set_new(request, "runs", number_of(asked->runs));
+    }
+    if (asked->iterations) {
+        json_object_set_new(request, "iterations", number_of(asked->iterations));
+    }
+    text = json_dumps(request, JSON_COMPACT);
+    json_decref(request);
+    return text;
+}
+
+static json_t *get(const struct asked *asked, const char *path, int *ret_exit)
+{
+    return client_ask(&asked->server, "GET", path, NULL, NULL, ret_exit);
+}
+
+/* All runs of the job, page by page. */
+static bool read_runs(const struct asked *asked, const char *job, struct found *found,
+                      int *ret_exit)
+{
+    char *next = xstrdup("");
+    bool good = true;
+
+    do {
+        char *path = xasprintf("/v1/runs?job=%s&limit=1000%s%s", job,
+                               next[0] ? "&cursor=" : "", next);
+        json_t *page = get(asked, path, ret_exit);
+        const json_t *run;
+        size_t i;
+
+        json_array_foreach(json_object_get(page, "items"), i, run)
+        {
+            gate_add_run(&found->runs, &found->run_count, run);
+        }
+        good = page != NULL;
+        free(next);
+        free(path);
+        next = url_escape(in_text_or_empty(page, "next"));
+        json_decref(page);
+    } while (good && next[0]);
+    free(next);
+    return good;
+}
+
+/* The drift from --against to ENVIRONMENT: NULL and GOOD where these are the same. */
+static json_t *read_drift(const struct asked *asked, const char *environment, bool *good,
+                          int *ret_exit)
+{
+    json_t *list, *drift;
+    char *from, *path;
+
+    if (!asked->against || !environment[0] || strcmp(asked->against, environment) == 0) {
+        return NULL;
+    }
+    from = url_escape(asked->against);
+    path = xasprintf("/v1/drift?from=%s&to=%s", from, environment);
+    list = get(asked, path, ret_exit);
+    *good = list != NULL;
+    drift = json_incref(json_array_get(json_object_get(list, "items"), 0));
+    json_decref(list);
+    free(from);
+    free(path);
+    return drift;
+}
+
+static bool judge(const struct asked *asked, const json_t *item,
+                  const struct gate_runs *runs, struct found *found, int *ret_exit)
+{
+    struct gate_limits limits = asked->limits;
+    bool good = true;
+    json_t *cell = NULL, *drift = NULL;
+
+    if (runs && runs->cell) {
+        char *path = xasprintf("/v1/cells/%" PRId64, runs->cell);
+
+        cell = get(asked, path, ret_exit);
+        good = cell != NULL;
+        free(path);
+    }
+    if (good && runs) {
+        drift = read_drift(asked, runs->environment, &good, ret_exit);
+        if (asked->against && strcmp(asked->against, runs->environment) == 0) {
+            limits.against = NULL; /* the very cell that is compared with */
+        }
+    }
+    if (good) {
+        found->cases = xgrow(found->cases, found->case_count, sizeof *found->cases);
+        found->cases[found->case_count++] =
+            gate_judge(item, runs, cell, gate_drift_case(drift, item), &limits);
+    }
+    json_decref(drift);
+    json_decref(cell);
+    return good;
+}
+
+static bool judge_all(const struct asked *asked, struct found *found, int *ret_exit)
+{
+    const json_t *item;
+    size_t i;
+
+    json_array_foreach(json_object_get(found->job, "items"), i, item)
+    {
+        bool has_runs = false;
+
+        for (int k = 0; k < found->run_count; k++) {
+            if (found->runs[k].seq == in_int(item, "seq")) {
+                has_runs = true;
+                if (!judge(asked, item, &found->runs[k], found, ret_exit)) {
+                    return false;
+                }
+            }
+        }
+        if (!has_runs && !judge(asked, item, NULL, found, ret_exit)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool write_file(const char *path, const char *mode, const struct buf *text)
+{
+    FILE *file = fopen(path, mode);
+    bool good =
+        file && (text->length == 0 || fwrite(text->data, text->length, 1, file) == 1);
+
+    good = file && fclose(file) == 0 && good;
+    if (!good) {
+        text_print(stderr, "reprod: %s: %s", path, strerror(errno));
+    }
+    return good;
+}
+
+typedef void format_fn(const struct gate_report *report, struct buf *buf);
+
+static bool write_as(format_fn *format, const struct gate_report *report,
+                     const char *path, const char *mode)
+{
+    struct buf text = BUF_INIT;
+    bool good;
+
+    format(report, &text);
+    good = !path ? text.length == 0 || fwrite(text.data, text.length, 1, stdout) == 1
+                 : write_file(path, mode, &text);
+    buf_release(&text);
+    return good;
+}
+
+/* A report that could not be written is read by nobody: then nothing passes. */
+static bool report(const struct asked *asked, const struct found *found)
+{
+    char *server = xasprintf("http://%s", asked->server.authority);
+    struct gate_report r = { .cases = found->cases,
+                             .count = found->case_count,
+                             .job = in_text_or_empty(found->job, "id"),
+                             .server = server };
+    const char *actions = getenv("GITHUB_ACTIONS");
+    const char *summary = getenv("GITHUB_STEP_SUMMARY");
+    bool good = write_as(gate_text, &r, NULL, NULL);
+
+    if (asked->junit) {
+        good &= write_as(gate_junit, &r, asked->junit, "we");
+    }
+    if (asked->markdown) {
+        good &= write_as(gate_markdown, &r, asked->markdown, "we");
+    }
+    if (actions && strcmp(actions, "true") == 0) {
+        good &= write_as(gate_annotations, &r, NULL, NULL);
+        good &= !summary || !summary[0] || write_as(gate_markdown, &r, summary, "ae");
+    }
+    free(server);
+    return good;
+}
+
+static void found_release(struct found *found)
+{
+    for (int i = 0; i < found->case_count; i++) {
+        gate_case_release(&found->cases[i]);
+    }
+    free(found->cases);
+    free(found->runs);
+    json_decref(found->job);
+}
+
+/* Submits BODY and waits: the job that is over, or NULL. */
+static json_t *carry_out(const struct asked *asked, const char *body, int *ret_exit)
+{
+    char key[ID_SIZE], *id;
+    json_t *job;
+
+    id_new(clock_wall_ms(), key);
+    job = client_ask(&asked->server, "POST", "/v1/jobs", body, key, ret_exit);
+    if (!job) {
+        *ret_exit = *ret_exit == CLIENT_UNREACHABLE ? CLIENT_UNREACHABLE : CLIENT_USAGE;
+        return NULL;
+    }
+    id = url_escape(in_text_or_empty(job, "id"));
+    json_decref(job);
+    job = client_wait(&asked->server, id, ret_exit);
+    free(id);
+    return job;
+}
+
+int check_main(int argc, char **argv)
+{
+    struct asked asked = { .url = NULL };
+    struct err err = { .code = ERR_OK };
+    struct found found = { .job = NULL };
+    int code = CLIENT_UNREACHABLE;
+    struct gate_counts counts;
+    char *body;
+
+    if (read_asked(argc, argv, &asked, &err) != ERR_OK) {
+        return client_error(&err);
+    }
+    body = request_of(&asked, &err);
+    if (!body) {
+        return client_error(&err);
+    }
+    found.job = carry_out(&asked, body, &code);
+    free(body);
+    if (found.job &&
+        read_runs(&asked, in_text_or_empty(found.job, "id"), &found, &code) &&
+        judge_all(&asked, &found, &code)) {
+        counts = gate_count(found.cases, found.case_count);
+        code = (int)gate_conclude(&counts);
+        code = report(&asked, &found) || code == GATE_DIFFERENT ? code : GATE_UNVERIFIED;
+    } else if (code == CLIENT_FAILED) {
+        code =
+            GATE_UNVERIFIED; /* what the service refuses to show differs from nothing */
+    }
+    found_release(&found);
+    return code;
+}

@@ -1,0 +1,246 @@
+#include "daemon/client/gate_report.h"
+
+#include <string.h>
+
+#include "daemon/base/text.h"
+
+static const enum gate_result order[] = { GATE_DIFFERENT, GATE_UNVERIFIED, GATE_EQUAL };
+
+/* "2 equal, 1 different, 0 unverified" */
+static void count_words(const struct gate_report *r, struct buf *buf)
+{
+    struct gate_counts counts = gate_count(r->cases, r->count);
+
+    for (int i = 0; i < GATE_RESULTS; i++) {
+        buf_printf(buf, "%s%d %s", i ? ", " : "", counts.of[i],
+                   gate_result_name((enum gate_result)i));
+    }
+    if (gate_count(r->cases, r->count).of[GATE_EQUAL] == 0 &&
+        gate_conclude(&counts) == GATE_UNVERIFIED && counts.of[GATE_UNVERIFIED] == 0) {
+        buf_puts(buf, ": there was nothing to check");
+    }
+}
+
+void gate_text(const struct gate_report *r, struct buf *buf)
+{
+    struct buf words = BUF_INIT;
+
+    for (int k = 0; k < GATE_RESULTS; k++) {
+        for (int i = 0; i < r->count; i++) {
+            const struct gate_case *one = &r->cases[i];
+
+            if (one->result == order[k] && !one->is_control) {
+                text_line(buf, "%-10s  %s: %s", gate_result_name(one->result), one->title,
+                          one->words);
+            }
+        }
+    }
+    count_words(r, &words);
+    text_line(buf, "%s (job %s)", words.data, r->job);
+    buf_release(&words);
+}
+
+/* XML 1.0 has no control characters at all. */
+static void xml(struct buf *buf, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            buf_puts(buf, "&amp;");
+            break;
+        case '<':
+            buf_puts(buf, "&lt;");
+            break;
+        case '>':
+            buf_puts(buf, "&gt;");
+            break;
+        case '"':
+            buf_puts(buf, "&quot;");
+            break;
+        default:
+            buf_putc(buf, (unsigned char)*text < 0x20 ? ' ' : *text);
+        }
+    }
+}
+
+/* A text that may hold anything: shown as people are shown it, then escaped. */
+static void xml_shown(struct buf *buf, const char *text)
+{
+    struct buf shown = BUF_INIT;
+
+    text_show(&shown, text, strlen(text), "");
+    xml(buf, shown.data ? shown.data : "");
+    buf_release(&shown);
+}
+
+static void junit_case(const struct gate_report *r, const struct gate_case *one,
+                       struct buf *buf)
+{
+    const char *element = one->result == GATE_DIFFERENT ? "failure" : "error";
+
+    buf_puts(buf, "    <testcase classname=\"");
+    xml_shown(buf, one->workload);
+    buf_puts(buf, "\" name=\"");
+    xml_shown(buf, one->name);
+    buf_puts(buf, "\">");
+    if (one->result != GATE_EQUAL) {
+        buf_printf(buf, "\n      <%s type=\"%s\" message=\"", element,
+                   gate_result_name(one->result));
+        xml_shown(buf, one->words);
+        buf_printf(buf, "\">%s/v1/cells/%lld</%s>\n    ", r->server, (long long)one->cell,
+                   element);
+    }
+    buf_puts(buf, "</testcase>\n");
+}
+
+/* Whether the workload of case I stands in an earlier one that is no control. */
+static bool began(const struct gate_report *r, int i)
+{
+    for (int k = 0; k < i; k++) {
+        if (!r->cases[k].is_control &&
+            strcmp(r->cases[k].workload, r->cases[i].workload) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void suite_counts(const struct gate_report *r, const char *workload, int ret[3])
+{
+    memset(ret, 0, 3 * sizeof *ret);
+    for (int i = 0; i < r->count; i++) {
+        if (!r->cases[i].is_control &&
+            (!workload || strcmp(r->cases[i].workload, workload) == 0)) {
+            ret[r->cases[i].result]++;
+        }
+    }
+}
+
+static void counts_attributes(const int counts[3], struct buf *buf)
+{
+    buf_printf(buf, " tests=\"%d\" failures=\"%d\" errors=\"%d\"",
+               counts[GATE_EQUAL] + counts[GATE_DIFFERENT] + counts[GATE_UNVERIFIED],
+               counts[GATE_DIFFERENT], counts[GATE_UNVERIFIED]);
+}
+
+static void junit_suite(const struct gate_report *r, const char *workload,
+                        struct buf *buf)
+{
+    int counts[3];
+
+    suite_counts(r, workload, counts);
+    buf_puts(buf, "  <testsuite name=\"");
+    xml_shown(buf, workload);
+    buf_putc(buf, '"');
+    counts_attributes(counts, buf);
+    buf_puts(buf, ">\n");
+    for (int i = 0; i < r->count; i++) {
+        if (!r->cases[i].is_control && strcmp(r->cases[i].workload, workload) == 0) {
+            junit_case(r, &r->cases[i], buf);
+        }
+    }
+    buf_puts(buf, "  </testsuite>\n");
+}
+
+/* A file without a test would be read as a success. */
+static void junit_nothing(struct buf *buf)
+{
+    buf_puts(buf,
+             "  <testsuite name=\"reprod\" tests=\"1\" failures=\"0\" errors=\"1\">\n"
+             "    <testcase classname=\"reprod\" name=\"something to check\">\n"
+             "      <error type=\"unverified\" message=\"there was nothing to check\"/>\n"
+             "    </testcase>\n  </testsuite>\n");
+}
+
+void gate_junit(const struct gate_report *r, struct buf *buf)
+{
+    int counts[3];
+
+    suite_counts(r, NULL, counts);
+    buf_puts(buf,
+             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reprod "
+             "check\"");
+    if (counts[0] + counts[1] + counts[2] == 0) {
+        counts[GATE_UNVERIFIED] = 1;
+        counts_attributes(counts, buf);
+        buf_puts(buf, ">\n");
+        junit_nothing(buf);
+    } else {
+        counts_attributes(counts, buf);
+        buf_puts(buf, ">\n");
+    }
+    for (int i = 0; i < r->count; i++) {
+        if (!r->cases[i].is_control && !began(r, i)) {
+            junit_suite(r, r->cases[i].workload, buf);
+        }
+    }
+    buf_puts(buf, "</testsuites>\n");
+}
+
+/* Within a table's cell, and without markup of its own. */
+static void markdown(struct buf *buf, const char *text)
+{
+    struct buf shown = BUF_INIT;
+
+    text_show(&shown, text, strlen(text), "");
+    for (const char *at = shown.data ? shown.data : ""; *at; at++) {
+        if (strchr("\\`*_{}[]<>()#+!|&", *at)) {
+            buf_putc(buf, '\\');
+        }
+        buf_putc(buf, *at);
+    }
+    buf_release(&shown);
+}
+
+void gate_markdown(const struct gate_report *r, struct buf *buf)
+{
+    buf_puts(buf, "### reprod: ");
+    count_words(r, buf);
+    buf_puts(buf, "\n\n| result | case | why |\n|---|---|---|\n");
+    for (int k = 0; k < GATE_RESULTS; k++) {
+        for (int i = 0; i < r->count; i++) {
+            const struct gate_case *one = &r->cases[i];
+
+            if (one->result != order[k] || one->is_control) {
+                continue;
+            }
+            buf_printf(buf, "| %s | ", gate_result_name(one->result));
+            markdown(buf, one->title);
+            buf_puts(buf, " | ");
+            markdown(buf, one->words);
+            buf_puts(buf, " |\n");
+        }
+    }
+}
+
+/* Its own escapes: docs.github.com, "Workflow commands for GitHub Actions". */
+static void annotation_text(struct buf *buf, const char *text)
+{
+    struct buf shown = BUF_INIT;
+
+    text_show(&shown, text, strlen(text), "");
+    for (const char *at = shown.data ? shown.data : ""; *at; at++) {
+        if (*at == '%') {
+            buf_puts(buf, "%25");
+        } else {
+            buf_putc(buf, *at);
+        }
+    }
+    buf_release(&shown);
+}
+
+void gate_annotations(const struct gate_report *r, struct buf *buf)
+{
+    for (int i = 0; i < r->count; i++) {
+        const struct gate_case *one = &r->cases[i];
+
+        if (one->result == GATE_EQUAL || one->is_control) {
+            continue;
+        }
+        buf_printf(buf, "::error title=reprod%%3A %s::", gate_result_name(one->result));
+        annotation_text(buf, one->title);
+        buf_puts(buf, ": ");
+        annotation_text(buf, one->words);
+        buf_putc(buf, '\n');
+    }
+}

@@ -1,0 +1,237 @@
+"""reprod check and the other commands that ask a service: what passes, what fails, and that nothing else passes."""
+import http.server
+import json
+import os
+import subprocess
+import sys
+import threading
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from service import BUILD, ROOT, Service
+
+sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "frameworks"))
+import tiny  # noqa: E402
+
+EQUAL, DIFFERENT, UNVERIFIED, UNREACHABLE = 0, 1, 2, 3
+# name of the stack: (version, how its tinyframe behaves)
+STACKS = {"good": ("1.0", {"more": tiny.SCALED}), "other": ("2.0", {"more": tiny.SCALED, "start": "1e-9"}),
+          "idle-switch": ("3.0", {"switch": "False"})}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("gate")
+    stacks = [{"name": name, "worker": str(tiny.stack(folder / name, version, **behaviour))}
+              for name, (version, behaviour) in STACKS.items()]
+    own = Service(folder, options=["--no-survey"], config={"stacks": stacks})
+    own.start()
+    yield own
+    assert own.stop() == 0
+    assert own.fsck()[0] == 0
+
+
+def reprod(service, *words, given=None, **variables):
+    """(exit status, standard output, standard error)"""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("REPROD_SERVER", "GITHUB_"))}
+    if service is not None:
+        environment["REPROD_SERVER"] = service if isinstance(service, str) else f"http://127.0.0.1:{service.port}"
+    done = subprocess.run([str(BUILD / "reprod"), *words], input=given, capture_output=True, text=True, timeout=300,
+                          env={**environment, **variables})
+    return done.returncode, done.stdout, done.stderr
+
+
+def check(service, job, *words, **variables):
+    return reprod(service, "check", "--job", "-", *words, given=json.dumps(job), **variables)
+
+
+def job(stack, *operations, **more):
+    return {"workloads": [f"tiny_{name}" for name in operations], "stacks": [stack], "runs": 3, "iterations": 2, **more}
+
+
+def environment_of(service, version):
+    [one] = [each["id"] for each in service.get("/v1/environments")["items"] if each["facts"]["tinyframe"] == version]
+    return one
+
+
+def test_what_is_equal_passes(service):
+    code, said, errors = check(service, job("good", "total"))
+    assert (code, errors) == (EQUAL, ""), said
+    first, last = said.splitlines()
+    assert first.startswith("equal       tiny_total deterministic (small, float32, seed 1) on cpu:")
+    assert "1 digest in 3 runs" in first and last.startswith("1 equal, 0 different, 0 unverified (job 01")
+
+
+def test_what_differs_fails(service, tmp_path):
+    """The switch does nothing."""
+    code, said, _ = check(service, job("idle-switch", "total"), "--junit", str(tmp_path / "j.xml"))
+    assert code == DIFFERENT and said.startswith("different   tiny_total deterministic"), said
+    [suite] = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert suite.attrib == {"name": "tiny_total", "tests": "1", "failures": "1", "errors": "0"}
+    [case] = suite
+    assert case[0].tag == "failure" and "digests differ" in case[0].get("message")
+
+
+def test_a_control_that_did_not_vary_never_passes(service, tmp_path):
+    code, said, _ = check(service, job("good", "scaled"), "--junit", str(tmp_path / "j.xml"), "--markdown", str(tmp_path / "m.md"))
+    assert code == UNVERIFIED and "unverified  tiny_scaled deterministic" in said and "the control did not vary" in said
+    [[case]] = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert case[0].tag == "error" and case[0].get("type") == "unverified"
+    table = (tmp_path / "m.md").read_text()
+    assert table.startswith("### reprod: 0 equal, 0 different, 1 unverified") and "| unverified | tiny\\_scaled" in table
+
+
+@pytest.mark.long
+def test_what_differs_outweighs_what_is_unverified(service):
+    more = job("good", "total", "scaled")
+    code, said, _ = check(service, {**more, "stacks": ["good", "idle-switch"]})
+    assert code == DIFFERENT
+    assert [line.split()[0] for line in said.splitlines()] == ["different", "unverified", "equal", "1"]
+
+
+def test_controls_alone_are_nothing(service, tmp_path):
+    code, said, _ = check(service, job("good", "total", variants=["default"]), "--junit", str(tmp_path / "j.xml"))
+    assert code == UNVERIFIED and "there was nothing to check" in said
+    root = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert (root.get("tests"), root.get("errors")) == ("1", "1"), "a file without a test is read as a success"
+
+
+def test_one_run_is_unverified(service):
+    assert check(service, job("good", "total", runs=1))[0] == UNVERIFIED
+
+
+def test_what_raises_is_unverified(service):
+    code, said, _ = check(service, job("good", "refuses"))
+    assert code == UNVERIFIED and "refuses has no deterministic implementation" in said
+
+
+def test_against_another_version(service):
+    for name in "good", "other":
+        assert check(service, job(name, "total"))[0] == EQUAL
+    old = environment_of(service, "1.0")
+    code, said, _ = check(service, job("other", "total"), "--against", old)
+    assert code == DIFFERENT and f"against {old}: bits_changed" in said
+    code, said, _ = check(service, job("good", "total"), "--against", old)
+    assert code == EQUAL, "of the same environment it is the same cell"
+    code, said, errors = check(service, job("good", "total"), "--against", "0" * 32)
+    assert code == UNVERIFIED and "environment" in errors
+    code, said, _ = check(service, job("other", "total", seed="5"), "--against", old)
+    assert code == UNVERIFIED and f"against {old}: " in said, "it was not measured there"
+
+
+def test_cost(service):
+    code, said, _ = check(service, job("good", "total"), "--cost-limit", "1e-6")
+    assert code == DIFFERENT and "times as long as default, more than 1e-06" in said
+    assert check(service, job("good", "total"), "--cost-limit", "1e5")[0] == EQUAL
+    assert check(service, job("good", "total", seed="6", runs=2), "--cost-limit", "1e5")[0] == UNVERIFIED
+
+
+def test_annotations(service, tmp_path):
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n")
+    code, said, _ = check(service, job("good", "scaled"), GITHUB_ACTIONS="true", GITHUB_STEP_SUMMARY=str(summary))
+    assert code == UNVERIFIED
+    [line] = [line for line in said.splitlines() if line.startswith("::")]
+    assert line.startswith("::error title=reprod%3A unverified::tiny_scaled deterministic")
+    assert summary.read_text().startswith("before\n### reprod: ")
+    code, said, errors = check(service, job("good", "total"), "--junit", str(tmp_path / "none" / "j.xml"))
+    assert code == UNVERIFIED and "No such file" in errors, "a report that nobody gets is no pass"
+
+
+def test_workloads_are_named(service):
+    code, said, _ = reprod(service, "check", "--workload", "tiny_total", "--runs", "2", "--iterations", "2", "--size", "small")
+    assert code == EQUAL and "tiny_total deterministic" in said
+    code, _, errors = reprod(service, "check", "--workload", "tiny_totl")
+    assert code == UNVERIFIED and "there is no workload 'tiny_totl'; did you mean 'tiny_total'?" in errors
+    code, _, errors = reprod(service, "check", "--workload", "tiny_total", "--runs", "many")
+    assert code == UNVERIFIED and "/runs: " in errors
+
+
+@pytest.mark.parametrize("words, message", [
+    ([], "give either --workload NAME,NAME or --job FILE"),
+    (["--workload", "a", "--job", "b"], "give either --workload NAME,NAME or --job FILE"),
+    (["--job", "-", "--runs", "3"], "with --job the file says what is measured"),
+    (["--workload"], "--workload needs a value"),
+    (["--wrkload", "a"], "there is no option '--wrkload'; did you mean '--workload'?"),
+    (["--workload", "a", "--cost-limit", "0"], "--cost-limit 0: it is a factor"),
+    (["--workload", "a", "--cost-limit", "1.2x"], "--cost-limit 1.2x: it is a factor"),
+    (["a"], "'a' is one argument too many"),
+    (["--job", "/nowhere"], "/nowhere: No such file or directory"),
+    (["--workload", "a", "--server", "https://a:1"], "asks for TLS"),
+])
+def test_what_is_wrong_is_said(words, message):
+    code, said, errors = reprod("http://127.0.0.1:1", "check", *words)
+    assert (code, said) == (UNVERIFIED, "") and message in errors
+
+
+def test_no_service_is_no_pass():
+    code, _, errors = reprod("http://127.0.0.1:1", "check", "--workload", "a")
+    assert code == UNREACHABLE and "no service answers at http://127.0.0.1:1: Connection refused" in errors
+
+
+class Strange(http.server.BaseHTTPRequestHandler):
+    """What answers instead of a service."""
+
+    def do_GET(self):
+        self.wfile.write(self.server.answer)
+        self.close_connection = True
+
+    do_POST = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.parametrize("answer, message", [
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"id\":", "went away before its answer was whole"),
+    (b"SSH-2.0-OpenSSH\r\n", "does not speak HTTP"), (b"", "went away before its answer was whole"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "is no reprod"),
+    (b"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "the service refused (status 503)"),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n" + b"[" * 2000, "is no reprod"),
+])
+def test_strange_answers_are_no_pass(answer, message):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strange)
+    server.answer = answer
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    code, said, errors = reprod(f"http://127.0.0.1:{server.server_port}", "check", "--workload", "a")
+    server.shutdown()
+    server.server_close()
+    assert (code, said) == (UNREACHABLE, "") and message in errors
+
+
+def test_the_other_commands(service):
+    code, said, _ = reprod(service, "status")
+    assert code == 0 and said.startswith(f"http://127.0.0.1:{service.port} is ready, reprod ") and "cpu" not in said.splitlines()[0]
+    code, said, errors = reprod(service, "submit", "-", given=json.dumps(job("good", "total")))
+    assert (code, errors) == (0, "")
+    own = said.strip()
+    code, said, _ = reprod(service, "wait", own)
+    assert code == 0 and said == f"{own} finished: 6 of 6 runs, 0 failed\n"
+    assert reprod(service, "wait", "nothing")[::2] == (1, "reprod: there is no job 'nothing' (status 404)\n")
+    code, said, _ = reprod(service, "matrix", "--view", "environments", "--workload", "tiny_total")
+    assert code == 0 and "tiny_total" in said
+    assert reprod(service, "matrix", "--view", "nothing")[0] == 2
+    old, new = environment_of(service, "1.0"), environment_of(service, "2.0")
+    code, said, _ = reprod(service, "drift", old, new)
+    assert code == 0 and "tiny_total" in said
+    assert reprod(service, "drift", old)[0] == 2
+
+
+@pytest.mark.long
+def test_a_service_that_starts_anew_is_waited_for(tmp_path):
+    own = Service(tmp_path, options=["--no-survey"], config={
+        "stacks": [{"name": "good", "worker": str(tiny.stack(tmp_path / "good", "1.0"))}]})
+    own.start()
+    port = own.port
+    waiting = subprocess.Popen([str(BUILD / "reprod"), "check", "--job", "-", "--server", f"127.0.0.1:{port}"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    waiting.stdin.write(json.dumps(job("good", "total", runs=20)))
+    waiting.stdin.close()
+    own.wait(lambda: own.get("/v1/runs?limit=1")["items"], "a run")
+    own.kill()
+    own.options += ["--listen", f"127.0.0.1:{port}"]
+    own.start()
+    said = waiting.stdout.read()
+    assert waiting.wait(300) == EQUAL, said
+    assert own.stop() == 0
