@@ -204,6 +204,28 @@ static enum err_code variant_json(struct tx *tx, const struct matrix_variant *v,
     return ERR_OK;
 }
 
+/* Of an installed version, some of whose files are not what was installed, not its name
+ * alone. */
+static void version_json(const struct operations_column *column, struct json_out *out)
+{
+    static const char tail[] = "_files_changed";
+    json_t *facts = column->matrix.facts;
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(facts, key, value)
+    {
+        size_t length = strlen(key);
+
+        if (column->version && length > sizeof tail - 1 &&
+            strcmp(key + length - (sizeof tail - 1), tail) == 0) {
+            out_format(out, "version", "%s, with changed files", column->version);
+            return;
+        }
+    }
+    out_text(out, "version", column->version);
+}
+
 static void threads_json(const json_t *facts, struct json_out *out)
 {
     const json_t *threads = json_object_get(facts, "threads");
@@ -227,7 +249,7 @@ static enum err_code line_json(struct tx *tx, const struct operations_table *t,
 
     out_open(out, NULL, '{');
     out_text(out, "framework", column->framework);
-    out_text(out, "version", column->version);
+    version_json(column, out);
     out_text(out, "operation", row->operation.workload);
     out_int(out, "operation_version", row->operation.variants[0]->key.version);
     out_name(out, "code", s->code);

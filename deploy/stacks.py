@@ -14,7 +14,7 @@ class Refused(Exception):
 def check_room(folder, needed):
     free = shutil.disk_usage(folder).free
     if needed + SPARE > free:
-        raise Refused(f"{folder}: {needed >> 20} MiB are needed, {free >> 20} MiB are free")
+        raise Refused(f"{folder}: {(needed + SPARE) >> 20} MiB are needed, {free >> 20} MiB are free")
 
 
 def load_config(path):

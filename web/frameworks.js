@@ -175,7 +175,7 @@ function cellOf(cell, source, versions) {
 /** The code, or what is known instead.  ELSEWHERE: it was not measured where the documents speak of. */
 function codeOf(cell, elsewhere) {
   const known = cellKind({ ...cell, evidence: { runs: cell.variants.reduce((sum, { runs }) => sum + runs, 0) } });
-  const witness = cell.variants.find((each) => each.is_control)?.witness;
+  const witness = varies(cell) ? null : cell.variants.find((each) => each.is_control)?.witness; // it did vary, with a switch
   const kind = witnessedKind(known.kind, witness);
   const word = kind === "witnessed" ? kind : known.word;
   const path = ownPath(cell.variants[0]?.href);

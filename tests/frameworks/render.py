@@ -124,6 +124,12 @@ def facts_line(version):
     return ", ".join(f"{name} {value}" for name, value in facts.items())
 
 
+def only_searched(search, vary):
+    """What did not vary by itself, of those that VARY."""
+    searched = [name for name in vary if search and name in search["varied"]]
+    return f" Of these varied only under load, with filled memory and moved allocations: {names_of(searched)}." if searched else ""
+
+
 def summary(found):
     """What varied, what cured it, what raised, what changed."""
     lines = []
@@ -132,8 +138,8 @@ def summary(found):
         of_default = [key.partition("/")[0] for key in sorted(cells) if key.endswith("/default")]
         vary = [w for w in of_default if cells[f"{w}/default"]["verdict"] == "varies"]
         lines.append(f"- **{version['stack']}** ({facts_line(version)}): {len(of_default)} operations,"
-                     f" {len(vary)} varied by themselves" + (": " if vary else "")
-                     + ", ".join(f"`{w}`" for w in vary) + ".")
+                     f" {len(vary)} varied" + (": " if vary else "") + ", ".join(f"`{w}`" for w in vary) + "."
+                     + only_searched(version["search"], vary))
         for variant in variants_of(found)[1:]:
             cured = [w for w in vary if cells.get(f"{w}/{variant}", {}).get("verdict") == "reproducible"]
             still = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "varies"]

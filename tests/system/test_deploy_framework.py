@@ -123,6 +123,16 @@ def test_the_nearest_that_exist(into, wheels):
     assert "there is tiny-1.0" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["jax", "numpy", "onnxruntime", "pytorch", "tensorflow"])
+def test_the_pack_of_each_framework_can_be_read(into, tmp_path, name):
+    """By a Python that has nothing of reprod at hand: those of trainings import the probes."""
+    (tmp_path / "none").mkdir()
+    done = deploy(into, "--framework", name, "--version", "0.0.1", "--wheels", tmp_path / "none",
+                  env={"PYTHONPATH": ""})
+    assert done.returncode == 1 and "/none has no wheel of " in done.stderr, done.stderr
+    assert everything(into) == []
+
+
 def test_a_registry_that_cannot_be_reached(into):
     done = deploy(into, "--framework", "numpy", "--version", "1.26.4", "--retries", "0", env={
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull})
@@ -195,6 +205,32 @@ exec {sys.executable} "$@"
     assert log.read_text().count("download") == 3
     assert os.listdir(into) == ["tiny-1.0"] and "tiny-1.0" in config.read_text()
     assert (into / "tiny-1.0" / "lib" / "tinybeside.py").exists()
+
+
+def test_what_was_killed_while_it_unpacked_is_cleared_away(into, wheels, tmp_path):
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f"#!/bin/sh\ncase \"$4\" in --quiet) kill -KILL $PPID; exit 1;; esac\nexec {sys.executable} \"$@\"\n")
+    wrapper.chmod(0o755)
+    for again in ["--version", "1.0", "--wheels", wheels], ["--remove", "--name", "tiny-1.0"]:
+        assert install(into, wheels, "1.0", "--python", wrapper).returncode == -signal.SIGKILL
+        assert len(os.listdir(into)) == 2, "what was downloaded, and the draft"
+        done = deploy(into, "--pack", PACK, *again)
+        assert done.returncode == 0, done.stderr
+        assert os.listdir(into) == (["tiny-1.0"] if "--version" in again else [])
+        if "--version" in again:
+            assert deploy(into, "--pack", PACK, "--remove", "--version", "1.0").returncode == 0
+
+
+def test_a_disk_that_is_full_while_pip_unpacks_is_named(into, wheels, tmp_path):
+    """pip says of it "ERROR: Exception:", and the cause in the last line of a traceback."""
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f"#!/bin/sh\ncase \"$4\" in --quiet) printf 'ERROR: Exception:\\nTraceback:\\n  x\\nOSError: [Errno 28] No"
+                       f" space left on device\\n' >&2; exit 2;; esac\nexec {sys.executable} \"$@\"\n")
+    wrapper.chmod(0o755)
+    done = install(into, wheels, "1.0", "--python", wrapper)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        1, "framework: pip install: OSError: [Errno 28] No space left on device")
+    assert os.listdir(into) == [".tiny-1.0.part"]
 
 
 @pytest.mark.long

@@ -32,21 +32,44 @@ STACKS = {
     "hangs": ("2.6", {"more": "import time\ntime.sleep(3600)"}),
 }
 USABLE = ["tiny-1", "tiny-2", "idle-switch", "patched"]
-MONKEYS = ["monkey", "monkey-package"]  # both are tiny-2
+MONKEYS = ["monkey", "monkey-package", "monkey-line", "monkey-archive"]  # all are tiny-2
+LATE = {"late-file": "late.py is not what was installed", "late-plugin": "plugin.py belongs to no package"}
 
 
 def monkey(folder, name):
-    """The worker of tiny-2 whose operation is replaced by a file beside it, or by another package."""
+    """The worker of tiny-2 whose operation is replaced by a file beside it, by another package, by a line
+    that Python executes when it starts, or from within an archive."""
     version, behaviour = STACKS["tiny-2"]
     program = tiny.stack(folder / name, version, **behaviour)
     lib = folder / name / "lib"
-    (lib / "monkey.pth").write_text("import monkey\n")
+    if name == "monkey-line":
+        (lib / "monkey.pth").write_text(f"import tinyframe; exec({MONKEY!r}, tinyframe.__dict__)\n")
+        return program
+    if name == "monkey-archive":
+        with zipfile.ZipFile(lib / "monkey.zip", "w") as archive:
+            archive.writestr("monkey.py", MONKEY)
+        (lib / "monkey.pth").write_text("monkey.zip\nimport monkey\n")
+        return program
     if name == "monkey":
+        (lib / "monkey.pth").write_text("import monkey\n")
         (lib / "monkey.py").write_text(MONKEY)
         return program
-    wheel = tiny.wheel(folder / name, "0.1", name="monkey", files={"monkey.py": MONKEY.encode()})
+    wheel = tiny.wheel(folder / name, "0.1", name="monkey", files={"monkey.py": MONKEY.encode(), "monkey.pth": b"import monkey\n"})
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(lib)
+    return program
+
+
+def late(folder, name):
+    """The worker of a tinyframe that imports a file of its own when it computes: one that was changed since it
+    was installed, and as long as it was, or one that does so beside it."""
+    module = "late" if name == "late-file" else "plugin"
+    source = tiny.SOURCE.format(version="2.7", switch="True", start="0.0", cuda=None,
+                                more="_exact = total\n\n\ndef total(values):\n"
+                                     f"    from tinyframe import {module}\n    return _exact(values) + {module}.add\n")
+    files = {"tinyframe/__init__.py": source.encode(), "tinyframe/late.py": b"add = 0.0\n"}
+    program = tiny.stack(folder / name, "2.7", files=files)
+    (folder / name / "lib" / "tinyframe" / f"{module}.py").write_text("add = 9.0\n")
     return program
 
 
@@ -59,6 +82,8 @@ def service(tmp_path_factory):
                        "probe_seconds": 3 if name == "hangs" else 120})
     for name in MONKEYS:
         stacks.append({"name": name, "worker": str(monkey(folder, name))})
+    for name in LATE:
+        stacks.append({"name": name, "worker": str(late(folder, name))})
     shared = Service(folder, options=["--no-survey"], config={"stacks": stacks})
     shared.folder_of_stacks = folder
     shared.start()
@@ -180,6 +205,18 @@ def test_an_operation_that_a_version_lacks_is_not_run_there(cells):
     assert ("tiny-2", "scaled", "default") in cells
 
 
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("name", LATE)
+def test_what_is_loaded_while_it_computes_is_what_was_installed(service, name, shared):
+    """Its environment was said before."""
+    job = service.post_job(workloads=["tiny_total"], variants=["deterministic"], runs=1, iterations=2, stacks=[name],
+                           shared_import=shared)
+    assert service.finish_job(job)["state"] == "finished"
+    runs = service.items(f"/v1/runs?job={job}")
+    assert {run["outcome"] for run in runs} == {"infra"}
+    assert all(LATE[name] + ", and was loaded while it computed" in run["cause"] for run in runs), runs
+
+
 def test_a_switch_that_does_nothing_is_found(service, cells):
     assert cells["idle-switch", "total", "deterministic"]["verdict"] == "varies"
     found = {(item["workload"], item["variant"], item["environment"])
@@ -193,7 +230,8 @@ def test_a_patched_operation_that_varies_is_found(cells):
     assert cells["patched", "total", "deterministic"]["verdict"] == "varies"
 
 
-@pytest.mark.parametrize("name, fact", [("monkey", "code_beside"), ("monkey-package", "packages_beside")])
+@pytest.mark.parametrize("name, fact", [("monkey", "code_beside"), ("monkey-package", "packages_beside"),
+                                        ("monkey-line", "code_beside"), ("monkey-archive", "code_beside")])
 def test_an_operation_that_is_replaced_from_outside_is_not_the_versions(service, runs, cells, name, fact):
     """Its files are those of tiny-2, whose cell stays what it was: this is another environment."""
     assert cells[name, "total", "deterministic"]["verdict"] == "varies"

@@ -67,7 +67,7 @@ def test_document(found):
     text = render.document({"machine": machine, "command": "make it",
                             "frameworks": [found]})
     assert "Measured and written by `make it`" in text and "2026-11-24 on EPYC" in text
-    assert "- **pytorch-1** (torch 1): 2 operations, 1 varied by themselves: `pytorch_a`." in text
+    assert "- **pytorch-1** (torch 1): 2 operations, 1 varied: `pytorch_a`." in text
     assert "  - `deterministic` cured of these: `pytorch_a`." in text
     assert "  - `deterministic` varied with it: `pytorch_a`." in text
     assert "  - `deterministic` raised: `pytorch_b`." in text
@@ -108,6 +108,13 @@ def test_the_document_says_what_was_searched(found):
                                           varied_wide=[], cured_wide={})
     _, one, _ = render.time_lines(found)
     assert "with 1 load process, filled" in one and one.endswith("`pytorch_b`, `pytorch_c`.")
+
+
+def test_the_document_does_not_say_by_themselves_of_what_varied_under_load(found):
+    found["versions"][0]["search"] = {"under": check.SEARCHED, "operations": 1, "varied": ["pytorch_a"], "threads": 4,
+                                      "wide": 0, "varied_wide": [], "cured_wide": {}}
+    assert "1 varied: `pytorch_a`. Of these varied only under load, with filled memory and moved allocations: `pytorch_a`." \
+        in "\n".join(render.summary(found))
 
 
 def test_an_import_is_shared_where_all_operations_offer_it():

@@ -103,6 +103,19 @@ def test_bits_are_compared_with_the_version_before(rows):
     assert rows["tiny_scaled", "2.0"]["bits"] == "new"
 
 
+def test_a_version_with_changed_files_does_not_have_its_name_alone(tmp_path):
+    program = tiny.stack(tmp_path / "changed", "1.0")
+    with open(tmp_path / "changed" / "lib" / "tinyframe" / "__init__.py", "a") as source:
+        source.write("_exact = constant\n\n\ndef constant(values):\n    return _exact(values) + 1.0\n")
+    own = Service(tmp_path, options=["--no-survey"], config={"stacks": [{"name": "changed", "worker": str(program)}]})
+    own.start()
+    job = own.post_job(workloads=["tiny_constant"], runs=1, iterations=1)
+    assert own.finish_job(job)["state"] == "finished"
+    assert [row["version"] for row in own.get("/v1/operations")["items"]] == ["1.0, with changed files"]
+    assert "  1.0, with changed files  " in own.request("GET", "/v1/operations.txt")[2]
+    assert own.stop() == 0
+
+
 def test_one_framework(service, rows):
     for name in "Tiny Frame", "tiny frame":
         said = service.get("/v1/operations?framework=" + name.replace(" ", "%20"))["items"]

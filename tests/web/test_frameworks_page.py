@@ -113,10 +113,14 @@ def test_what_was_witnessed_has_its_own_look_and_no_code(browser, fixture):
     own["variants"][0]["witness"] = witness
     switched = still("pytorch_mm", "2.4.1", OLD)
     switched["variants"][1]["witness"] = witness  # the control has none
-    opened(fixture, browser, lines=[own, switched])
+    backwards = still("pytorch_sum", "2.4.1", OLD)
+    backwards["variants"][0]["witness"] = witness
+    backwards["variants"][1]["verdict"] = "varies"  # so it cannot be said that it did not vary
+    opened(fixture, browser, lines=[own, switched, backwards])
     wait_for("the table", lambda: cells(browser))
     badges = all_of(browser, "#frameworks a.badge", "[each.innerText, each.className]")
-    assert badges == [["witnessed", "badge witnessed"], ["inconclusive", "badge inconclusive"]]
+    assert badges == [["witnessed", "badge witnessed"], ["inconclusive", "badge inconclusive"],
+                      ["inconclusive", "badge inconclusive"]]
     label = all_of(browser, "#frameworks a.badge", "each.getAttribute('aria-label')")[0]
     assert "torch_<b> default varied beside it: differences can be seen here, which does not show that this operation has none" in label
     assert "which is not a code" in text(browser, "#frameworks .about") and "0 earned a code" in text(browser, "#frameworks .summary")

@@ -40,9 +40,31 @@ def record_rows(distribution):
 
 
 def loaded_files():
-    """Paths of what this process has imported."""
+    """Paths of what this process has imported, or of the archives that it was imported from."""
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    return {os.path.realpath(file) for file in files if file and os.path.isfile(file)}
+    return {os.path.realpath(file) for file in map(itself_or_archive, files) if file}
+
+
+def itself_or_archive(file):
+    """FILE, or what it is a member of ("x.zip/a.py"); None: it is no file at all."""
+    while file and not os.path.exists(file):
+        file = os.path.dirname(file) if os.path.dirname(file) != file else None
+    return file if file and os.path.isfile(file) else None
+
+
+def files_that_start():
+    """Files whose lines site executed when Python started, without any module of theirs."""
+    files = (os.path.join(folder, name) for folder in sys.path if os.path.isdir(folder or ".")
+             for name in os.listdir(folder or ".") if name.endswith(".pth"))
+    return {os.path.realpath(file) for file in files if has_code(file)}
+
+
+def has_code(file):
+    try:
+        with open(file, "rb") as lines:
+            return any(line.startswith((b"import ", b"import\t")) for line in lines)
+    except OSError:
+        return False
 
 
 def sha256_of(content):
@@ -66,7 +88,7 @@ def content_if_changed(there, size, value, loaded):
 def changed_files(distribution, rows):
     """A digest of the files that are not as they were installed; None: all are."""
     digest, changed = hashlib.sha256(), 0
-    loaded = {file for file in loaded_files() if file.endswith(".py")}
+    loaded = {file for file in loaded_files() | files_that_start() if file.endswith((".py", ".pth"))}
     root = os.path.realpath(distribution.locate_file(""))
     for path, size, value in rows:
         try:
@@ -84,21 +106,25 @@ def plain(version):
     return re.sub("[-_]", ".", version.split("+")[0].strip().lower())
 
 
+said = None  # what was loaded when facts were said
+
+
 def facts(pack):
     """Which build of the version it is, and whether its files still are what was installed.
     Refused where what is imported says that it is another version than what was installed."""
     from pack import Refused
-    found = {}
+    global said
+    said, found = loaded_files(), {}
     for part in pack.parts:
         found.update(file_facts(distribution_of([part]), part))
     distribution = distribution_of(pack.packages)
     if distribution is None:
         return found
-    said, installed = pack.version(), distribution.version or ""
-    if plain(said) != plain(installed):
+    version, installed = pack.version(), distribution.version or ""
+    if plain(version) != plain(installed):
         raise Refused("%s says that it is %s, and what is installed is %s of its package %s: which"
                       " one computes is not known"
-                      % (pack.module, said or "of no version", installed,
+                      % (pack.module, version or "of no version", installed,
                          distribution.metadata["Name"]))
     check_origin(pack, distribution)
     return {**found, **file_facts(distribution, pack.module), **facts_beside(pack)}
@@ -125,15 +151,39 @@ def is_of_python(file):
         and file[len(folder):].partition("/")[0] not in ("site-packages", "dist-packages")
 
 
+def foreign(files):
+    """Those that neither came with Python nor ask the framework."""
+    of_asking = {os.path.dirname(os.path.realpath(module.__file__)) for module in
+                 (sys.modules["reprod_pack"], sys.modules["reprod_probe"], sys.modules[__name__])}
+    return {file for file in files
+            if not is_of_python(file) and os.path.dirname(file) not in of_asking}
+
+
+def loaded_late(pack):
+    """What was loaded after the facts were said, lies where the framework does, and is not what was
+    installed; None: nothing.  No fact tells of it, so what was computed has no environment."""
+    new = foreign(loaded_files() - said) if said is not None else ()
+    own = distribution_of(pack.packages) if new else None
+    if own is None or not record_rows(own):
+        return None
+    folder = os.path.join(os.path.realpath(own.locate_file("")), "")
+    for distribution in importlib.metadata.distributions():
+        root = os.path.realpath(distribution.locate_file(""))
+        for path, size, value in record_rows(distribution):
+            file = os.path.join(root, path)
+            if file in new and content_if_changed(file, size, value, {file}) is not None:
+                return "%s is not what was installed, and was loaded while it computed" % file
+            new.discard(file)
+    loose = sorted(file for file in new if file.startswith(folder))
+    return "%s belongs to no package, and was loaded while it computed" % loose[0] if loose else None
+
+
 def facts_beside(pack):
     """What Python code is loaded beside the framework's: the packages, and files that no package
     has.  Either may have replaced an operation of the framework, whose own files stay what they were."""
     from pack import short
     own = {name.lower() for name in pack.packages + pack.parts}
-    of_asking = {os.path.dirname(os.path.realpath(module.__file__)) for module in
-                 (sys.modules["reprod_pack"], sys.modules["reprod_probe"], sys.modules[__name__])}
-    loose = {file for file in loaded_files()
-             if not is_of_python(file) and os.path.dirname(file) not in of_asking}
+    loose = foreign(loaded_files() | files_that_start())
     packages = []
     for distribution in importlib.metadata.distributions():
         root = os.path.realpath(distribution.locate_file(""))

@@ -277,6 +277,7 @@ def check_outputs(pack, outputs):
 
 def compute(pack, options, facts, case, threads, cause, under, broken=None):
     """UNDER: its circumstances, which have begun.  BROKEN: why this process is not to compute it."""
+    import installed
     import reprod_probe as probe
     from pack import Inputs, Unsupported
     operation, variant = case
@@ -302,7 +303,7 @@ def compute(pack, options, facts, case, threads, cause, under, broken=None):
         probe.infra(broken)
     if cause is not None:
         probe.unsupported(cause)
-    for _ in range(options.iterations):
+    for iteration in range(options.iterations):
         under.move()
         try:
             with pack.scope():
@@ -312,6 +313,8 @@ def compute(pack, options, facts, case, threads, cause, under, broken=None):
         except Unsupported as error:
             probe.unsupported(str(error))
         broken = under.broken()
+        if iteration == options.iterations - 1:
+            broken = broken or installed.loaded_late(pack)
         if broken is not None:
             probe.infra(broken)
         probe.monitor(outputs, "output", inputs=x.made)
