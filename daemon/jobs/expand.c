@@ -309,13 +309,38 @@ static int expand_devices(struct expansion *x)
     return chosen;
 }
 
+enum { STACKS_NAMED = 3, STACKS_SIZE = 256 };
+
+/* "; the stacks a, b have it": of an operation that one version of a framework lacks.  ""
+ * where none has.  Returns RET_WORDS. */
+static const char *who_has(const struct expansion *x, const char *workload,
+                           char ret_words[STACKS_SIZE])
+{
+    size_t length = 0;
+    int named = 0;
+
+    ret_words[0] = '\0';
+    for (int d = 0; d < x->device_count && named < STACKS_NAMED; d++) {
+        const struct device_stack *device = &x->devices[d];
+        const struct catalogue_workload *w =
+            catalogue_find(x->catalogue, workload, device->backend);
+
+        if (w && device_has(device, w) && length < STACKS_SIZE) {
+            length +=
+                (size_t)snprintf(ret_words + length, STACKS_SIZE - length, "%s%.60s",
+                                 named++ ? ", " : "; it is in stack ", device->stack);
+        }
+    }
+    return ret_words;
+}
+
 /* A workload that was asked for by name can run on one of the chosen devices at least. */
 static void check_backends(const struct expansion *x, struct problems *problems)
 {
     for (size_t i = 0; i < json_array_size(x->request->workloads); i++) {
         const char *name = json_string_value(json_array_get(x->request->workloads, i));
         bool runs = false;
-        char pointer[64];
+        char pointer[64], words[STACKS_SIZE];
 
         for (int d = 0; d < x->device_count && !runs; d++) {
             const struct device_stack *device = &x->devices[d];
@@ -328,10 +353,22 @@ static void check_backends(const struct expansion *x, struct problems *problems)
             snprintf(pointer, sizeof pointer, "/workloads/%zu", i);
             problems_add(problems, PROBLEM_INVALID, pointer,
                          "workload '%.100s' has no implementation for any chosen device "
-                         "and stack",
-                         name);
+                         "and stack%s",
+                         name, who_has(x, name, words));
         }
     }
+}
+
+static bool fills_bytes(const json_t *circumstances)
+{
+    for (size_t i = 0; i < json_array_size(circumstances); i++) {
+        const char *one = json_string_value(json_array_get(circumstances, i));
+
+        if (one && strcmp(one, RUN_POISON_OF_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static void check_circumstances(const struct expansion *x, struct problems *problems)
@@ -344,10 +381,13 @@ static void check_circumstances(const struct expansion *x, struct problems *prob
 
     if (name) {
         snprintf(pointer, sizeof pointer, "/%s", name);
-        problems_add(problems, PROBLEM_INVALID, pointer,
-                     "workload '%.100s' cannot compute under %s: its configuration does "
-                     "not list it among its circumstances",
-                     x->unable->name, name);
+        problems_add(
+            problems, PROBLEM_INVALID, pointer,
+            "workload '%.100s' cannot compute under %s%s", x->unable->name, name,
+            fills_bytes(x->unable->circumstances) && strcmp(name, "memory_poison") == 0
+                ? " of this pattern: its memory is filled byte by byte, so give "
+                  "true or four equal bytes"
+                : ": its configuration does not list it among its circumstances");
     }
 }
 

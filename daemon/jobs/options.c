@@ -128,6 +128,20 @@ bool run_circumstances_write(const struct run_circumstances *circumstances,
     return write_members(&options, true, ret_text, RUN_CIRCUMSTANCES_SIZE);
 }
 
+/* Whether ALLOWED, a worker's word, is NAME, which is asked for as CIRCUMSTANCES say. */
+static bool allows(const char *allowed, const char *name,
+                   const struct run_circumstances *circumstances)
+{
+    const char *poison = circumstances->memory_poison;
+
+    if (strcmp(allowed, RUN_POISON_OF_BYTES) != 0) {
+        return strcmp(allowed, name) == 0;
+    }
+    return strcmp(name, "memory_poison") == 0 &&
+           (strcmp(poison, "random") == 0 ||
+            (strlen(poison) == 8 && strncmp(poison, poison + 2, 6) == 0));
+}
+
 const char *run_circumstances_beyond(const struct run_circumstances *circumstances,
                                      const json_t *allowed)
 {
@@ -143,7 +157,7 @@ const char *run_circumstances_beyond(const struct run_circumstances *circumstanc
         for (size_t j = 0; j < json_array_size(allowed) && !is_allowed; j++) {
             const char *one = json_string_value(json_array_get(allowed, j));
 
-            is_allowed = one && strcmp(one, name) == 0;
+            is_allowed = one && allows(one, name, circumstances);
         }
         beyond = is_allowed ? NULL : name;
     }

@@ -42,6 +42,10 @@ struct run_options {
 /* What a request for a job calls the circumstances; ends with NULL. */
 extern const char *const run_circumstance_names[];
 
+/* What a worker lists instead of memory_poison where it can fill memory with one byte
+ * only: with patterns of four equal ones. */
+#define RUN_POISON_OF_BYTES "memory_poison_bytes"
+
 /* The first of CIRCUMSTANCES whose name is not in ALLOWED, an array, or, where that is
  * NULL, none that reprod's own workers know; NULL: there is none. */
 const char *run_circumstances_beyond(const struct run_circumstances *circumstances,

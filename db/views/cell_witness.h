@@ -18,9 +18,10 @@ struct cell_witness {
 /* A witness of CELL, which a framework computed, gave one digest, and is inconclusive
  * since no control of its own varied: a cell of another operation of the same framework
  * in the same environment, switched as CELL's control is (the same variant), of the same
- * kind, that varies and computes from its inputs, in runs under conditions under which
- * CELL has enough runs.  Of several the one with the most digests in its runs, then the
- * first by name.  *RET_FOUND false: there is none, or CELL is no such cell. */
+ * kind, size and dtype, that varies and computes from its inputs, in runs under
+ * conditions under which CELL has enough runs.  Of several the one with the most digests
+ * in its runs, then the first by name.  *RET_FOUND false: there is none, or CELL is no
+ * such cell. */
 enum err_code cell_witness_of(struct tx *tx, const struct cell *cell, bool *ret_found,
                               struct cell_witness *ret_witness, struct err *err);
 

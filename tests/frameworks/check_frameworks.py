@@ -34,6 +34,7 @@ VERSIONS = {"inductor": ["2.4.1", "2.15.0"], "jax": ["0.4.30", "0.10.2"], "numpy
 PACKAGE_OF = {"inductor": "pytorch"}  # whose installed folder it is measured in: it is a part of that package
 SHORT = ("numpy_matmul,numpy_sum,numpy_exp,onnxruntime_conv,onnxruntime_matmul,onnxruntime_reduce_sum,"
          "onnxruntime_resize_linear,onnxruntime_lstm")
+FORM = 2  # of what is found: a check goes on with its own only
 SAMPLE = 4  # operations whose forked runs are compared with fresh ones, beside the whole pack:
 FRESH_RUNS = 2  # as many as drift needs on a side, where it prefers them to those that share an import
 SEARCHED = {"contention": 1, "memory_poison": True, "allocation_jitter": True}  # load has the threads of a run
@@ -266,7 +267,7 @@ def asked_for(framework, names, options):
     operations = {name: allowed(catalogue(options.programs / name), options.only) for name in names}
     lines = {workload: line for each in operations.values() for workload, line in each.items()}
     build = build_of(framework)
-    return {"framework": framework, "runs": runs_of(options.runs, framework), "iterations": options.iterations,
+    return {"form": FORM, "framework": framework, "runs": runs_of(options.runs, framework), "iterations": options.iterations,
             "shared": shares_import(lines.values(), options), "builds": {name: build for name in names},
             "titles": {workload: line["title"] for workload, line in lines.items()}}, operations
 

@@ -138,7 +138,9 @@ def test_a_job_has_them(tmp_path):
     service.start()
     try:
         [line] = service.get("/v1/workloads/tiny_total")["items"]
-        assert line["circumstances"] == ["contention", "memory_poison", "allocation_jitter", "shared_import"]
+        assert line["circumstances"] == ["contention", "memory_poison_bytes", "allocation_jitter", "shared_import"]
+        status, _, said = service.request("POST", "/v1/jobs", {"workloads": ["tiny_total"], "memory_poison": "a1b2c3d4"})
+        assert status == 422 and said["errors"][0]["pointer"] == "/memory_poison" and "byte by byte" in said["detail"]
         job = service.post_job(workloads=["tiny_total"], stacks=["tiny"], runs=2, iterations=1, contention=1,
                                memory_poison=True, allocation_jitter=True)
         assert service.finish_job(job)["state"] == "finished"

@@ -200,9 +200,11 @@ def test_what_raises_is_unsupported_in_its_own_words(runs, cells):
     assert causes == {"refuses has no deterministic implementation"}
 
 
-def test_an_operation_that_a_version_lacks_is_not_run_there(cells):
+def test_an_operation_that_a_version_lacks_is_not_run_there(service, cells):
     assert ("tiny-1", "scaled", "default") not in cells
     assert ("tiny-2", "scaled", "default") in cells
+    status, _, said = service.request("POST", "/v1/jobs", {"workloads": ["tiny_scaled"], "stacks": ["tiny-1"]})
+    assert status == 422 and "no implementation for any chosen device and stack; it is in stack tiny-2, " in said["detail"]
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -214,15 +214,15 @@ def test_runs_of_each_framework():
 
 
 def test_what_an_earlier_check_found_is_of_the_same(found):
-    asked = {"framework": "pytorch", "runs": 3, "iterations": 5, "shared": True, "builds": {"pytorch-1": "b"},
+    asked = {"form": check.FORM, "framework": "pytorch", "runs": 3, "iterations": 5, "shared": True, "builds": {"pytorch-1": "b"},
              "titles": found["titles"]}
-    whole = {**found, "builds": {"pytorch-1": "b"}, "wrong": []}
+    whole = {**found, "form": check.FORM, "builds": {"pytorch-1": "b"}, "wrong": []}
     earlier = [{"machine": {"model": "EPYC"}, "frameworks": [{**whole, "framework": "jax"}]},
                {"machine": {"model": "EPYC"}, "frameworks": [whole]}]
     assert check.found_earlier(asked, earlier, {"model": "EPYC"}) is whole
     assert check.found_earlier(asked, earlier, {"model": "Xeon"}) is None
     assert check.found_earlier(asked, [], {"model": "EPYC"}) is None
-    for name, value in ("runs", 4), ("shared", False), ("builds", {"pytorch-1": "c"}), ("titles", {"pytorch_a": "a"}):
+    for name, value in ("form", 1), ("runs", 4), ("shared", False), ("builds", {"pytorch-1": "c"}), ("titles", {"pytorch_a": "a"}):
         assert check.found_earlier({**asked, name: value}, earlier, {"model": "EPYC"}) is None
     del whole["wrong"]
     assert check.found_earlier(asked, earlier, {"model": "EPYC"}) is None

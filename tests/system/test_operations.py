@@ -111,7 +111,8 @@ def test_a_version_with_changed_files_does_not_have_its_name_alone(tmp_path):
     own.start()
     job = own.post_job(workloads=["tiny_constant"], runs=1, iterations=1)
     assert own.finish_job(job)["state"] == "finished"
-    assert [row["version"] for row in own.get("/v1/operations")["items"]] == ["1.0, with changed files"]
+    [row] = own.get("/v1/operations")["items"]
+    assert row["version"] == "1.0, with changed files" and row["environment_title"].endswith(" · with changed files")
     assert "  1.0, with changed files  " in own.request("GET", "/v1/operations.txt")[2]
     assert own.stop() == 0
 
@@ -208,7 +209,7 @@ def test_all_formats_and_the_schema(service, rows):
     assert header.split()[:4] == ["OPERATION", "FRAMEWORK", "VERSION", "CODE"] and len(lines) == len(rows)
     listed = list(csv.DictReader(io.StringIO(service.get("/v1/operations.csv?table=tiny-documents"))))
     assert list(listed[0]) == ["operation", "framework", "version", "code", "state", "seen", "bits", "backend",
-                               "threads", "source", "documents", "reason"]
+                               "threads", "environment", "source", "documents", "reason"]
     assert (listed[0]["source"], listed[0]["documents"]) == ("tinyframe.refuses, on a CPU", "NS! (Tiny Frame 1)")
 
 

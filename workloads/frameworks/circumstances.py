@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 NAMES = ("contention", "memory-poison", "allocation-jitter")
+LISTED = {"memory-poison": "memory_poison_bytes"}  # as the catalogue has it, where not by its name
 LOAD = os.path.join(os.path.dirname(os.path.realpath(__file__)), "load.py")
 PROCESSES_MAX = 64
 M_PERTURB = -6  # malloc.h

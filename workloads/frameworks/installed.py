@@ -178,6 +178,13 @@ def loaded_late(pack):
     return "%s belongs to no package, and was loaded while it computed" % loose[0] if loose else None
 
 
+def loaded_before_runs(pack):
+    """As loaded_late, of what a forker imported for all of its runs: these look at what came later still."""
+    global said
+    late, said = loaded_late(pack), loaded_files()
+    return late
+
+
 def facts_beside(pack):
     """What Python code is loaded beside the framework's: the packages, and files that no package
     has.  Either may have replaced an operation of the framework, whose own files stay what they were."""

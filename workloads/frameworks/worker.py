@@ -123,7 +123,8 @@ def catalogue_line(pack, operation, backend):
             "dtypes": ["float32"], "loss": operation.loss,
             "weight_sum": "sum of all weights" if operation.loss else "sum of all outputs",
             "no_control": None, "references": references, "survey": False,
-            "circumstances": [name.replace("-", "_") for name in circumstances.offered(backend)]
+            "circumstances": [circumstances.LISTED.get(name, name.replace("-", "_"))
+                              for name in circumstances.offered(backend)]
             + (["shared_import"] if pack.forks else []),
             "timeout_seconds": pack.timeout_seconds}
 
@@ -378,9 +379,10 @@ def fork(pack, options, result):
     import reprod_probe  # noqa: F401: as in run
     facts = import_framework(pack)
     import_later(pack)
+    late = installed.loaded_before_runs(pack)
 
     def compute_one(arguments, is_stale):
-        changed = "files of %s changed after they were imported" % pack.subject_name if is_stale else None
+        changed = "files of %s changed after they were imported" % pack.subject_name if is_stale else late
         asked = forked_options(options, arguments)
         try:
             under = circumstances.Circumstances(asked, asked.backend)

@@ -21,6 +21,8 @@ enum difference {
     CONDITIONS,
     STEADY,
     WRONG,
+    SIZE,
+    DTYPE,
     OWN_MODEL, /* of the cell, from here on */
     OWN_ONE_RUN,
     OWN_VARIES,
@@ -65,6 +67,12 @@ static void insert_job(struct fixture *f, enum difference d)
         snprintf(items[ANOTHER].device, sizeof items[ANOTHER].device, "cpu:b");
     } else {
         name(&items[ANOTHER], "zeta");
+    }
+    if (d == SIZE) {
+        snprintf(items[OTHER].key.size, sizeof items[OTHER].key.size, "other");
+    }
+    if (d == DTYPE) {
+        snprintf(items[OTHER].key.dtype, sizeof items[OTHER].key.dtype, "other");
     }
     snprintf(items[OTHER].kind, sizeof items[OTHER].kind, "%s",
              d == KIND ? "entropy" : "");

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "daemon/base/mem.h"
 #include "tests/unit/jobs/options_fixture.h"
 
 static void test_texts_come_back(void **state)
@@ -171,6 +172,35 @@ static void test_circumstances_beyond_what_is_allowed(void **state)
     }
 }
 
+/* A worker that can fill memory with one byte says so by another name. */
+static void test_patterns_of_four_equal_bytes(void **state)
+{
+    static const struct {
+        const char *poison, *allowed, *beyond;
+    } cases[] = {
+        { "random", "[\"memory_poison_bytes\"]", NULL },
+        { "a5a5a5a5", "[\"memory_poison_bytes\"]", NULL },
+        { "a5a5a5a6", "[\"memory_poison_bytes\"]", "memory_poison" },
+        { "5a5a5a5b", "[\"memory_poison_bytes\",\"memory_poison\"]", NULL },
+        { "00000000", "[\"contention\",\"memory_poison_bytes\"]", NULL },
+        { "0badcafe", "[\"memory_poison_bytes\"]", "memory_poison" },
+        { "0badcafe", "[\"memory_poison\"]", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct run_circumstances asked = { .contention = 0 };
+        json_t *allowed = json_loads(cases[i].allowed, 0, NULL);
+        const char *beyond;
+
+        copy_text(asked.memory_poison, sizeof asked.memory_poison, cases[i].poison);
+        beyond = run_circumstances_beyond(&asked, allowed);
+        assert_true(!beyond == !cases[i].beyond);
+        assert_true(!beyond || strcmp(beyond, cases[i].beyond) == 0);
+        json_decref(allowed);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +212,7 @@ int main(void)
         cmocka_unit_test(test_a_challenge_is_asked_plainly),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_circumstances_beyond_what_is_allowed),
+        cmocka_unit_test(test_patterns_of_four_equal_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
