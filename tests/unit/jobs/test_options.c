@@ -186,6 +186,8 @@ static void test_patterns_of_four_equal_bytes(void **state)
         { "0badcafe", "[\"memory_poison_bytes\"]", "memory_poison" },
         { "0badcafe", "[\"memory_poison\"]", NULL },
     };
+    static const struct run_circumstances load = { .contention = 1 };
+    json_t *bytes = json_loads("[\"memory_poison_bytes\"]", 0, NULL);
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -199,6 +201,8 @@ static void test_patterns_of_four_equal_bytes(void **state)
         assert_true(!beyond || strcmp(beyond, cases[i].beyond) == 0);
         json_decref(allowed);
     }
+    assert_string_equal(run_circumstances_beyond(&load, bytes), "contention");
+    json_decref(bytes);
 }
 
 int main(void)

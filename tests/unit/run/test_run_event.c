@@ -142,6 +142,28 @@ static void test_the_title_names_the_framework(void **state)
     json_decref(facts);
 }
 
+static void test_the_title_names_changed_files(void **state)
+{
+    static const struct {
+        const char *facts, *title;
+    } cases[] = {
+        { "{\"numpy\":\"2.4.6\",\"numpy_files_changed\":\"0f\"}",
+          "NumPy 2.4.6 \xc2\xb7 with changed files" },
+        { "{\"numpy\":\"2.4.6\",\"numpy_files_changed_not\":\"0f\"}", "NumPy 2.4.6" },
+        { "{\"numpy\":\"2.4.6\",\"_files_changed\":\"0f\"}", "NumPy 2.4.6" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        json_t *facts = parse(cases[i].facts);
+        char *title = run_environment_title(facts);
+
+        assert_string_equal(title, cases[i].title);
+        free(title);
+        json_decref(facts);
+    }
+}
+
 static void test_tensors(void **state)
 {
     static const struct {
@@ -186,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_good_events),
         cmocka_unit_test(test_bad_events),
         cmocka_unit_test(test_the_title_names_the_framework),
+        cmocka_unit_test(test_the_title_names_changed_files),
         cmocka_unit_test(test_tensors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
