@@ -343,12 +343,23 @@ static void line_text(struct buf *buf, const struct line *line)
     buf_putc(buf, '\n');
 }
 
+static bool has_times(const struct table *t)
+{
+    for (int i = 0; i < t->count; i++) {
+        if (t->lines[i].median_ns > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void render_text(struct request *r, const struct table *t)
 {
     struct buf buf = BUF_INIT;
 
     buf_printf(&buf, "Job %s (%s)\n\n", t->job.id, job_state_name(t->job.state));
-    buf_puts(&buf, "  SUM OF WEIGHTS       | FINAL LOSS (time of one computation)\n");
+    buf_printf(&buf, "  SUM OF WEIGHTS       | FINAL LOSS%s\n",
+               has_times(t) ? " (time of one computation)" : "");
     buf_puts(&buf, "  ==================== | ====================\n");
     for (const struct line *l = t->lines, *end; l < t->lines + t->count;) {
         const struct job_item *item = &t->job.items[l->item];

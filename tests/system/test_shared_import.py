@@ -54,7 +54,7 @@ def runs(service):
 
 def test_it_is_offered_by_what_can(service):
     assert [line["circumstances"] for line in service.get("/v1/workloads/tiny_total")["items"]] \
-        == [["contention", "memory_poison", "allocation_jitter", "shared_import"]]
+        == [["contention", "memory_poison_bytes", "allocation_jitter", "shared_import"]]
     status, _, body = service.request("POST", "/v1/jobs", {"workloads": ["reduce_sum"], "shared_import": True})
     assert status == 422 and "cannot compute under shared_import" in str(body)
 
