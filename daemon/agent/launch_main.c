@@ -118,6 +118,18 @@ static void close_descriptors(void)
     }
 }
 
+/* LLVM's OpenMP notes each process in shared memory under its number.  A process that was
+ * killed while it did leaves a note that says nothing, and the next one with its number
+ * would end over it.  Ours has none yet. */
+static void forget_former_process(void)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u", (int)getpid(),
+             (unsigned)getuid());
+    unlink(path);
+}
+
 int main(int argc, char **argv)
 {
     unsigned long long parent = 0;
@@ -140,6 +152,7 @@ int main(int argc, char **argv)
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         fail("no new privileges", strerror(errno));
     }
+    forget_former_process();
     reset_signals();
     close_descriptors();
     execv(argv[i + 1], argv + i + 1);

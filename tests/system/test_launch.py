@@ -30,6 +30,15 @@ def test_launch_statuses(arguments, status):
     assert done.stderr.count("\n") == (1 if status in (125, 126, 127) else 0)
 
 
+def test_what_a_killed_process_of_its_number_left_is_gone():
+    """LLVM's OpenMP would end the program: "found unknown library already initialized"."""
+    def leave():
+        with open(f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_{os.getuid()}", "wb") as file:
+            file.write(bytes(1024))
+    done = launch("--", "/bin/sh", "-c", "ls /dev/shm/ | grep __KMP_REGISTERED_LIB_$$_; exit 0", preexec_fn=leave)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
 def test_launch_limits():
     done = launch("--core", "0", "--files", "64", "--file-size", "1024", "--nproc", "1000",
                   "--address-space", str(1 << 30), "--", "/bin/cat", "/proc/self/limits")

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -85,11 +86,22 @@ static void crashes_end_the_process(void)
 /* What a test does to the last output, which is then the only one that is checked. */
 static void (*alter)(struct tensor *output);
 
+/* As reprod-launch does (launch_main.c): what a killed process of this number left. */
+static void forget_former_process(void)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/dev/shm/__KMP_REGISTERED_LIB_%d_%u", (int)getpid(),
+             (unsigned)getuid());
+    unlink(path);
+}
+
 static void child_main(const struct args *args, bool check, int to)
 {
     static struct run run;
     struct report report = { .failed = 0 };
 
+    forget_former_process();
     crashes_end_the_process();
     run_on_early_end(end_early_cb);
     run_init(&run, args, backend_linked(stderr));
