@@ -90,6 +90,7 @@ def test_what_differs_outweighs_what_is_unverified(service):
     assert [line.split()[0] for line in said.splitlines()] == ["different", "unverified", "equal", "1"]
 
 
+@pytest.mark.long
 def test_controls_alone_are_nothing(service, tmp_path):
     code, said, _ = check(service, job("good", "total", variants=["default"]), "--junit", str(tmp_path / "j.xml"))
     assert code == UNVERIFIED and "there was nothing to check" in said
@@ -97,6 +98,7 @@ def test_controls_alone_are_nothing(service, tmp_path):
     assert (root.get("tests"), root.get("errors")) == ("1", "1"), "a file without a test is read as a success"
 
 
+@pytest.mark.long
 def test_one_run_is_unverified(service):
     assert check(service, job("good", "total", runs=1))[0] == UNVERIFIED
 
@@ -106,6 +108,7 @@ def test_what_raises_is_unverified(service):
     assert code == UNVERIFIED and "refuses has no deterministic implementation" in said
 
 
+@pytest.mark.long
 def test_against_another_version(service):
     for name in "good", "other":
         assert check(service, job(name, "total"))[0] == EQUAL
@@ -120,6 +123,7 @@ def test_against_another_version(service):
     assert code == UNVERIFIED and f"against {old}: " in said, "it was not measured there"
 
 
+@pytest.mark.long
 def test_cost(service):
     code, said, _ = check(service, job("good", "total"), "--cost-limit", "1e-6")
     assert code == DIFFERENT and "times as long as default, more than 1e-06" in said
@@ -127,6 +131,7 @@ def test_cost(service):
     assert check(service, job("good", "total", seed="6", runs=2), "--cost-limit", "1e5")[0] == UNVERIFIED
 
 
+@pytest.mark.long
 def test_annotations(service, tmp_path):
     summary = tmp_path / "summary.md"
     summary.write_text("before\n")
@@ -139,6 +144,7 @@ def test_annotations(service, tmp_path):
     assert code == UNVERIFIED and "No such file" in errors, "a report that nobody gets is no pass"
 
 
+@pytest.mark.long
 def test_workloads_are_named(service):
     code, said, _ = reprod(service, "check", "--workload", "tiny_total", "--runs", "2", "--iterations", "2", "--size", "small")
     assert code == EQUAL and "tiny_total deterministic" in said
@@ -212,6 +218,7 @@ def test_the_other_commands(service):
     code, said, _ = reprod(service, "matrix", "--view", "environments", "--workload", "tiny_total")
     assert code == 0 and "tiny_total" in said
     assert reprod(service, "matrix", "--view", "nothing")[0] == 2
+    assert check(service, job("other", "total"))[0] == EQUAL
     old, new = environment_of(service, "1.0"), environment_of(service, "2.0")
     code, said, _ = reprod(service, "drift", old, new)
     assert code == 0 and "tiny_total" in said
