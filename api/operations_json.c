@@ -8,6 +8,7 @@
 #include "api/cells.h"
 #include "daemon/base/buf.h"
 #include "daemon/base/mem.h"
+#include "daemon/evidence/facts.h"
 #include "db/cells.h"
 #include "db/views/cell_witness.h"
 
@@ -208,22 +209,11 @@ static enum err_code variant_json(struct tx *tx, const struct matrix_variant *v,
  * alone. */
 static void version_json(const struct operations_column *column, struct json_out *out)
 {
-    static const char tail[] = "_files_changed";
-    json_t *facts = column->matrix.facts;
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(facts, key, value)
-    {
-        size_t length = strlen(key);
-
-        if (column->version && length > sizeof tail - 1 &&
-            strcmp(key + length - (sizeof tail - 1), tail) == 0) {
-            out_format(out, "version", "%s, with changed files", column->version);
-            return;
-        }
+    if (column->version && facts_have_changed_files(column->matrix.facts)) {
+        out_format(out, "version", "%s, with changed files", column->version);
+    } else {
+        out_text(out, "version", column->version);
     }
-    out_text(out, "version", column->version);
 }
 
 static void threads_json(const json_t *facts, struct json_out *out)

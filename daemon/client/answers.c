@@ -76,6 +76,25 @@ int client_show(const struct server *server, const char *path)
     return code;
 }
 
+json_t *client_json(const struct server *server, const struct answer *answer,
+                    int *ret_exit)
+{
+    struct err err = { .code = ERR_OK };
+    json_t *value;
+
+    if (answer->status < 200 || answer->status > 299) {
+        *ret_exit = client_refused(answer);
+        return NULL;
+    }
+    value = parse(&answer->body);
+    if (!value) {
+        err_set(&err, ERR_PROTOCOL, "what answers at http://%s is no reprod",
+                server->authority);
+        *ret_exit = client_error(&err);
+    }
+    return value;
+}
+
 json_t *client_ask(const struct server *server, const char *method, const char *path,
                    const char *body, const char *key, int *ret_exit)
 {
@@ -85,15 +104,8 @@ json_t *client_ask(const struct server *server, const char *method, const char *
 
     if (server_ask(server, method, path, body, key, &answer, &err) != ERR_OK) {
         *ret_exit = client_error(&err);
-    } else if (answer.status < 200 || answer.status > 299) {
-        *ret_exit = client_refused(&answer);
     } else {
-        value = parse(&answer.body);
-        if (!value) {
-            err_set(&err, ERR_PROTOCOL, "what answers at http://%s is no reprod",
-                    server->authority);
-            *ret_exit = client_error(&err);
-        }
+        value = client_json(server, &answer, ret_exit);
     }
     answer_release(&answer);
     return value;

@@ -17,6 +17,11 @@ int client_refused(const struct answer *answer);
 /* Prints the answer to GET PATH, a text.  */
 int client_show(const struct server *server, const char *path);
 
+/* What ANSWER says, a new JSON value, caller releases.  NULL: it is no success, or is not
+ * of a reprod; *ret_exit is why, and it was printed. */
+json_t *client_json(const struct server *server, const struct answer *answer,
+                    int *ret_exit);
+
 /* The answer to METHOD PATH, with BODY and KEY as for server_ask: a new JSON value,
  * caller releases.  NULL: *ret_exit is why, and it was printed. */
 json_t *client_ask(const struct server *server, const char *method, const char *path,

@@ -46,14 +46,15 @@ static bool is_over(const json_t *job)
     return strcmp(state, "finished") == 0 || strcmp(state, "cancelled") == 0;
 }
 
-/* Whether the service is away, which it may be for a while: then nothing is printed. */
-static bool is_away(const struct server *server)
+/* Asks for PATH once.  True: the service is away, which it may be for a while; ERR says
+ * how.  Else *ret_job is the answer, or NULL, as client_json has it. */
+static bool is_away(const struct server *server, const char *path, json_t **ret_job,
+                    int *ret_exit, struct err *err)
 {
-    struct err err = { .code = ERR_OK };
     struct answer answer;
-    bool away =
-        server_ask(server, "GET", "/healthz", NULL, NULL, &answer, &err) != ERR_OK;
+    bool away = server_ask(server, "GET", path, NULL, NULL, &answer, err) != ERR_OK;
 
+    *ret_job = away ? NULL : client_json(server, &answer, ret_exit);
     answer_release(&answer);
     return away;
 }
@@ -65,12 +66,18 @@ json_t *client_wait(const struct server *server, const char *id, int *ret_exit)
     json_t *job = NULL;
 
     for (;;) {
-        while (away < AWAY_MS && is_away(server)) {
-            sleep_ms(SLOWEST_MS);
+        struct err err = { .code = ERR_OK };
+
+        if (is_away(server, path, &job, ret_exit, &err)) {
+            if (away >= AWAY_MS) {
+                *ret_exit = client_error(&err);
+                break;
+            }
             away += SLOWEST_MS;
+            sleep_ms(SLOWEST_MS);
+            continue;
         }
-        away = away < AWAY_MS ? 0 : away;
-        job = client_ask(server, "GET", path, NULL, NULL, ret_exit);
+        away = 0;
         if (!job || is_over(job)) {
             break;
         }

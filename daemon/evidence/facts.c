@@ -221,3 +221,22 @@ const char *facts_version(const json_t *facts, const char *name)
     }
     return NULL;
 }
+
+bool facts_have_changed_files(const json_t *facts)
+{
+    static const char tail[] = "_files_changed";
+    json_t *all = (json_t *)facts;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(all, name, value)
+    {
+        size_t length = strlen(name);
+
+        if (length >= sizeof tail &&
+            strcmp(name + length - (sizeof tail - 1), tail) == 0) {
+            return true;
+        }
+    }
+    return false;
+}

@@ -22,4 +22,8 @@ const char *facts_version(const json_t *facts, const char *name);
  * does. Caller frees. */
 char *facts_change(const json_t *from, const json_t *to);
 
+/* Whether FACTS, of an installed framework, say that some of its files are not what was
+ * installed ("numpy_files_changed"). */
+bool facts_have_changed_files(const json_t *facts);
+
 #endif

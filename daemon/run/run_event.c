@@ -7,6 +7,7 @@
 
 #include "daemon/base/buf.h"
 #include "daemon/base/json_in.h"
+#include "daemon/evidence/facts.h"
 #include "daemon/jobs/run.h"
 #include "daemon/process/wire.h"
 #include "daemon/trace/trace.h"
@@ -86,26 +87,6 @@ static const struct {
     { "worker_build", "worker ", "", 8 },
 };
 
-/* Whether some files of an installed framework are not what was installed. */
-static bool has_changed_files(const json_t *environment)
-{
-    static const char tail[] = "_files_changed";
-    json_t *facts = (json_t *)environment;
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(facts, key, value)
-    {
-        size_t length = strlen(key);
-
-        if (length >= sizeof tail &&
-            strcmp(key + length - (sizeof tail - 1), tail) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 char *run_environment_title(const json_t *environment)
 {
     struct buf title = BUF_INIT;
@@ -129,7 +110,7 @@ char *run_environment_title(const json_t *environment)
         }
         buf_puts(&title, title_parts[i].after);
     }
-    if (has_changed_files(environment)) {
+    if (facts_have_changed_files(environment)) {
         buf_puts(&title, " \xc2\xb7 with changed files");
     }
     text = buf_detach(&title, NULL);
