@@ -343,7 +343,7 @@ int check_main(int argc, char **argv)
     if (found.job &&
         read_runs(&asked, in_text_or_empty(found.job, "id"), &found, &code) &&
         judge_all(&asked, &found, &code)) {
-        counts = gate_count(found.cases, found.case_count);
+        counts = gate_count(found.cases, found.case_count, NULL);
         code = (int)gate_conclude(&counts);
         code = report(&asked, &found) || code == GATE_DIFFERENT ? code : GATE_UNVERIFIED;
     } else if (code == CLIENT_FAILED) {

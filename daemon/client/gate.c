@@ -239,12 +239,15 @@ void gate_case_release(struct gate_case *one)
     free(one->words);
 }
 
-struct gate_counts gate_count(const struct gate_case *cases, int count)
+struct gate_counts gate_count(const struct gate_case *cases, int count,
+                              const char *workload)
 {
     struct gate_counts counts = { { 0 } };
 
     for (int i = 0; i < count; i++) {
-        counts.of[cases[i].result] += !cases[i].is_control;
+        bool counts_here = !workload || strcmp(cases[i].workload, workload) == 0;
+
+        counts.of[cases[i].result] += !cases[i].is_control && counts_here;
     }
     return counts;
 }

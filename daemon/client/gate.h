@@ -63,8 +63,9 @@ struct gate_counts {
     int of[GATE_RESULTS];
 };
 
-/* Of COUNT cases without controls. */
-struct gate_counts gate_count(const struct gate_case *cases, int count);
+/* Of COUNT cases without controls: those of WORKLOAD, or, where that is NULL, all. */
+struct gate_counts gate_count(const struct gate_case *cases, int count,
+                              const char *workload);
 
 /* GATE_DIFFERENT if any is, else GATE_UNVERIFIED if any is or there is none. */
 enum gate_result gate_conclude(const struct gate_counts *counts);

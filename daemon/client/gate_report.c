@@ -6,19 +6,22 @@
 
 static const enum gate_result order[] = { GATE_DIFFERENT, GATE_UNVERIFIED, GATE_EQUAL };
 
+static int all_of(const struct gate_counts *counts)
+{
+    return counts->of[GATE_EQUAL] + counts->of[GATE_DIFFERENT] +
+           counts->of[GATE_UNVERIFIED];
+}
+
 /* "2 equal, 1 different, 0 unverified" */
 static void count_words(const struct gate_report *r, struct buf *buf)
 {
-    struct gate_counts counts = gate_count(r->cases, r->count);
+    struct gate_counts counts = gate_count(r->cases, r->count, NULL);
 
     for (int i = 0; i < GATE_RESULTS; i++) {
         buf_printf(buf, "%s%d %s", i ? ", " : "", counts.of[i],
                    gate_result_name((enum gate_result)i));
     }
-    if (gate_count(r->cases, r->count).of[GATE_EQUAL] == 0 &&
-        gate_conclude(&counts) == GATE_UNVERIFIED && counts.of[GATE_UNVERIFIED] == 0) {
-        buf_puts(buf, ": there was nothing to check");
-    }
+    buf_puts(buf, all_of(&counts) == 0 ? ": there was nothing to check" : "");
 }
 
 void gate_text(const struct gate_report *r, struct buf *buf)
@@ -105,34 +108,21 @@ static bool began(const struct gate_report *r, int i)
     return false;
 }
 
-static void suite_counts(const struct gate_report *r, const char *workload, int ret[3])
+static void counts_attributes(const struct gate_counts *counts, struct buf *buf)
 {
-    memset(ret, 0, 3 * sizeof *ret);
-    for (int i = 0; i < r->count; i++) {
-        if (!r->cases[i].is_control &&
-            (!workload || strcmp(r->cases[i].workload, workload) == 0)) {
-            ret[r->cases[i].result]++;
-        }
-    }
-}
-
-static void counts_attributes(const int counts[3], struct buf *buf)
-{
-    buf_printf(buf, " tests=\"%d\" failures=\"%d\" errors=\"%d\"",
-               counts[GATE_EQUAL] + counts[GATE_DIFFERENT] + counts[GATE_UNVERIFIED],
-               counts[GATE_DIFFERENT], counts[GATE_UNVERIFIED]);
+    buf_printf(buf, " tests=\"%d\" failures=\"%d\" errors=\"%d\"", all_of(counts),
+               counts->of[GATE_DIFFERENT], counts->of[GATE_UNVERIFIED]);
 }
 
 static void junit_suite(const struct gate_report *r, const char *workload,
                         struct buf *buf)
 {
-    int counts[3];
+    struct gate_counts counts = gate_count(r->cases, r->count, workload);
 
-    suite_counts(r, workload, counts);
     buf_puts(buf, "  <testsuite name=\"");
     xml_shown(buf, workload);
     buf_putc(buf, '"');
-    counts_attributes(counts, buf);
+    counts_attributes(&counts, buf);
     buf_puts(buf, ">\n");
     for (int i = 0; i < r->count; i++) {
         if (!r->cases[i].is_control && strcmp(r->cases[i].workload, workload) == 0) {
@@ -154,20 +144,17 @@ static void junit_nothing(struct buf *buf)
 
 void gate_junit(const struct gate_report *r, struct buf *buf)
 {
-    int counts[3];
+    struct gate_counts counts = gate_count(r->cases, r->count, NULL);
+    bool is_nothing = all_of(&counts) == 0;
 
-    suite_counts(r, NULL, counts);
+    counts.of[GATE_UNVERIFIED] += is_nothing;
     buf_puts(buf,
              "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reprod "
              "check\"");
-    if (counts[0] + counts[1] + counts[2] == 0) {
-        counts[GATE_UNVERIFIED] = 1;
-        counts_attributes(counts, buf);
-        buf_puts(buf, ">\n");
+    counts_attributes(&counts, buf);
+    buf_puts(buf, ">\n");
+    if (is_nothing) {
         junit_nothing(buf);
-    } else {
-        counts_attributes(counts, buf);
-        buf_puts(buf, ">\n");
     }
     for (int i = 0; i < r->count; i++) {
         if (!r->cases[i].is_control && !began(r, i)) {

@@ -206,6 +206,35 @@ def test_strange_answers_are_no_pass(answer, message):
     assert (code, said) == (UNREACHABLE, "") and message in errors
 
 
+class Leaves(http.server.BaseHTTPRequestHandler):
+    """A service that goes away twice while a job runs, once in the middle of an answer."""
+    job = json.dumps({"id": "J", "state": "finished", "progress": {}, "items": []}).encode()
+
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        whole = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(self.job) + self.job
+        self.wfile.write({1: b"", 2: whole[:-9]}.get(len(self.server.asked), whole))
+        self.close_connection = True
+
+    def do_POST(self):
+        self.wfile.write(b"HTTP/1.1 201 Created\r\nContent-Length: %d\r\n\r\n" % len(self.job) + self.job)
+        self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_service_that_goes_away_between_two_answers_is_asked_again():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Leaves)
+    server.asked = []
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    code, said, errors = reprod(f"http://127.0.0.1:{server.server_port}", "check", "--workload", "a")
+    server.shutdown()
+    server.server_close()
+    assert (code, errors) == (UNVERIFIED, "") and "there was nothing to check" in said
+    assert server.asked[:3] == ["/v1/jobs/J"] * 3 and server.asked[3].startswith("/v1/runs?job=J")
+
+
 def test_the_other_commands(service):
     code, said, _ = reprod(service, "status")
     assert code == 0 and said.startswith(f"http://127.0.0.1:{service.port} is ready, reprod ") and "cpu" not in said.splitlines()[0]

@@ -141,7 +141,7 @@ static void test_controls(void **state)
     for (int i = 0; i < COUNT_OF(cases); i++) {
         struct gate_case one =
             judged("{\"is_control\":true}", THREE, cases[i].cell, NULL, &none);
-        struct gate_counts counts = gate_count(&one, 1);
+        struct gate_counts counts = gate_count(&one, 1, NULL);
 
         assert_int_equal(one.result, cases[i].result);
         assert_int_equal(counts.of[cases[i].result], cases[i].counts);
