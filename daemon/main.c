@@ -55,10 +55,10 @@ static const struct command commands[] = {
     { "check", check_main,
       "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
       " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"
-      " [--junit FILE] [--markdown FILE] [--server URL]",
+      " [--localise RUNS] [--junit FILE] [--markdown FILE] [--server URL | --local"
+      " [--config FILE] [--data FOLDER]]",
       "a gate: run a job, and exit with 0 where its results are equal, 1 where they "
-      "differ, 2 "
-      "where that is not verified, 3 where no service answers" },
+      "differ, 2 where that is not verified, 3 where no service answers" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };

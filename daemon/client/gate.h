@@ -36,10 +36,14 @@ struct gate_case {
     char *title; /* "reduce_sum ordered (small, float32, seed 1) on cpu:vm, cpu" */
     char *name;  /* "ordered (small, float32, seed 1) on cpu:vm, cpu" */
     char *words; /* why */
+    char *place; /* where its runs begin to diverge, or why that is not known; NULL: not
+                    looked for */
+    const json_t *item;   /* borrowed */
     const char *workload; /* borrowed from ITEM */
     enum gate_result result;
     int64_t cell;    /* 0: none */
     bool is_control; /* it was asked beside, and is no case to pass */
+    bool diverges;   /* runs of it in one environment did */
 };
 
 /* What is asked beside that runs are equal. */
