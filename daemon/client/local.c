@@ -49,19 +49,15 @@ static void become_service(const struct local *local, pid_t parent, char **argv)
     _exit(127);
 }
 
+static char words[][16] = { "reprod",   "serve",       "--no-survey", "--data",
+                            "--listen", "127.0.0.1:0", "--config" };
+
 static enum err_code spawn(struct local *local, const char *config, const char *data,
                            struct err *err)
 {
-    char *argv[] = { (char[]){ "reprod" },
-                     (char[]){ "serve" },
-                     (char[]){ "--no-survey" },
-                     (char[]){ "--data" },
-                     (char *)data,
-                     (char[]){ "--listen" },
-                     (char[]){ "127.0.0.1:0" },
-                     config ? (char[]){ "--config" } : NULL,
-                     (char *)config,
-                     NULL };
+    char *argv[] = { words[0],       words[1], words[2], words[3],
+                     (char *)data,   words[4], words[5], config ? words[6] : NULL,
+                     (char *)config, NULL };
     pid_t parent = getpid();
 
     local->said = tmpfile();
