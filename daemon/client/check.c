@@ -136,6 +136,37 @@ static bool judge_all(const struct asked *asked, struct found *found, int *ret_e
     return true;
 }
 
+enum { LOG_LINES = 12 };
+
+/* The last lines of TEXT; caller frees. */
+static char *last_lines(const char *text)
+{
+    const char *from = text + strlen(text);
+
+    for (int lines = 0; from > text; from--) {
+        if (from[-1] == '\n' && from[0] && ++lines == LOG_LINES) {
+            break;
+        }
+    }
+    return xstrdup(from);
+}
+
+/* What is wrong is most often in what a run printed; the service may keep no log of it.
+ */
+static void read_logs(const struct asked *asked, struct found *found)
+{
+    for (int i = 0; i < found->case_count; i++) {
+        struct gate_case *one = &found->cases[i];
+        char *path = xasprintf("/v1/runs/%s/log.json", one->failed);
+        int code;
+        json_t *log = one->failed[0] ? get(asked, path, &code) : NULL;
+
+        one->log = log ? last_lines(in_text_or_empty(log, "log")) : NULL;
+        json_decref(log);
+        free(path);
+    }
+}
+
 /* A build should hear of one place soon, and not of all after hours. */
 enum { LOCALISED_MAX = 3 };
 
@@ -256,6 +287,7 @@ static int check(const struct asked *asked, const char *body)
     found.job = carry_out(asked, body, &code);
     if (found.job && read_runs(asked, in_text_or_empty(found.job, "id"), &found, &code) &&
         judge_all(asked, &found, &code)) {
+        read_logs(asked, &found);
         localise(asked, &found);
         counts = gate_count(found.cases, found.case_count, NULL);
         code = (int)gate_conclude(&counts);

@@ -48,6 +48,7 @@ void gate_add_run(struct gate_runs **list, int *count, const json_t *run)
         if (!one->cause[0]) {
             snprintf(one->cause, sizeof one->cause, "%s: %s", outcome,
                      in_text_or_empty(run, "cause"));
+            copy_text(one->failed, sizeof one->failed, in_text_or_empty(run, "id"));
         }
         return;
     }
@@ -118,6 +119,7 @@ static bool judged_by_runs(struct gate_case *one, const json_t *item,
     } else if (runs->completed < runs->runs) {
         say(one, GATE_UNVERIFIED, "%" PRId64 " of %" PRId64 " runs did not complete: %s",
             runs->runs - runs->completed, runs->runs, runs->cause);
+        copy_text(one->failed, sizeof one->failed, runs->failed);
     } else if (runs->runs < wanted) {
         say(one, GATE_UNVERIFIED, "%" PRId64 " of %" PRId64 " runs were made%s%s",
             runs->runs, wanted, given_up ? ": " : "", given_up ? given_up : "");
@@ -241,6 +243,7 @@ void gate_case_release(struct gate_case *one)
     free(one->name);
     free(one->words);
     free(one->place);
+    free(one->log);
 }
 
 struct gate_counts gate_count(const struct gate_case *cases, int count,

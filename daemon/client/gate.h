@@ -27,6 +27,7 @@ struct gate_runs {
     int64_t distinct; /* digests of all iterations; more than 2 count as 2 */
     char digest[33];
     char cause[256]; /* of the first run that did not complete: "crashed: …" */
+    char failed[27]; /* its id; "": all completed */
 };
 
 /* Adds RUN, an item of GET /v1/runs, to LIST; caller frees *LIST. */
@@ -38,6 +39,8 @@ struct gate_case {
     char *words; /* why */
     char *place; /* where its runs begin to diverge, or why that is not known; NULL: not
                     looked for */
+    char *log;   /* the end of what the run FAILED printed; NULL: not read */
+    char failed[27];      /* a run that did not complete; "": none */
     const json_t *item;   /* borrowed */
     const char *workload; /* borrowed from ITEM */
     enum gate_result result;

@@ -33,6 +33,17 @@ static void count_words(const struct gate_report *r, struct buf *buf)
     buf_puts(buf, all_of(&counts) == 0 ? ": there was nothing to check" : "");
 }
 
+/* What a failed run printed last, indented. */
+static void put_log(struct buf *buf, const char *log)
+{
+    while (log && *log) {
+        size_t length = strcspn(log, "\n");
+
+        text_line(buf, "            | %.*s", (int)length, log);
+        log += length + (log[length] == '\n');
+    }
+}
+
 void gate_text(const struct gate_report *r, struct buf *buf)
 {
     struct buf words = BUF_INIT;
@@ -46,6 +57,7 @@ void gate_text(const struct gate_report *r, struct buf *buf)
 
                 text_line(buf, "%-10s  %s: %s", gate_result_name(one->result), one->title,
                           why);
+                put_log(buf, one->log);
                 free(why);
             }
         }
@@ -73,7 +85,7 @@ static void xml(struct buf *buf, const char *text)
             buf_puts(buf, "&quot;");
             break;
         default:
-            buf_putc(buf, (unsigned char)*text < 0x20 ? ' ' : *text);
+            buf_putc(buf, (unsigned char)*text < 0x20 && *text != '\n' ? ' ' : *text);
         }
     }
 }
@@ -112,8 +124,16 @@ static void junit_case(const struct gate_report *r, const struct gate_case *one,
         buf_printf(buf, "\n      <%s type=\"%s\" message=\"", element,
                    gate_result_name(one->result));
         put_why(xml, buf, one);
-        buf_printf(buf, "\">%s/v1/cells/%lld</%s>\n    ", r->server, (long long)one->cell,
-                   element);
+        buf_printf(buf, "\">%s/v1/cells/%lld", r->server, (long long)one->cell);
+        if (one->log) {
+            struct buf log = BUF_INIT;
+
+            put_log(&log, one->log);
+            buf_putc(buf, '\n');
+            xml(buf, log.data ? log.data : "");
+            buf_release(&log);
+        }
+        buf_printf(buf, "</%s>\n    ", element);
     }
     buf_puts(buf, "</testcase>\n");
 }

@@ -98,12 +98,21 @@ def test_ends(reprod):
     os._exit(0)
 
 @pytest.mark.reprod(runs=2)
+def test_nan(reprod):
+    reprod.finish([float("nan")])
+
+@pytest.mark.reprod(runs=2)
+def test_loss_is_nan(reprod):
+    reprod.finish([1.0], float("nan"))
+
+@pytest.mark.reprod(runs=2)
 def test_other_inputs(reprod):
     reprod.start(inputs=[os.urandom(8)])
     total(reprod, "sorted")
 ''', "--reprod")
     assert code == 1 and all(message(case) for case in cases.values()), said
-    for name, words in {"control": "equal in 2 runs, but the control did not vary in 2", "nothing": "run0: it has no records",
+    for name, words in {"nan": "its results have NaNs: equal NaNs prove nothing", "loss_is_nan": "its results have NaNs",
+                        "control": "equal in 2 runs, but the control did not vary in 2", "nothing": "run0: it has no records",
                         "hangs": "run0 did not end within 1 seconds", "ends": "run0 ended with status 0: nothing was run"}.items():
         assert f"test_{name}: unverified: {words}" in message(cases["test_" + name])
     assert "run0 ended with status 1: failed" in message(cases["test_asserts"])
