@@ -300,19 +300,40 @@ static int check(const struct asked *asked, const char *body)
     return code;
 }
 
-static int check_locally(struct asked *asked, const char *body)
+struct own_service {
+    struct asked *asked;
+    const char *body;
+};
+
+/* With the database in FOLDER. */
+static int check_in(void *arg, const char *folder)
 {
+    struct own_service *own = arg;
     struct err err = { .code = ERR_OK };
     struct local local;
     int code = CLIENT_UNREACHABLE;
 
-    if (local_start(asked->config, asked->data, &local, &asked->server, &err) == ERR_OK) {
-        code = check(asked, body);
+    if (local_start(own->asked->config, folder, &local, &own->asked->server, &err) ==
+        ERR_OK) {
+        code = check(own->asked, own->body);
     } else {
         client_error(&err);
     }
     local_stop(&local);
     return code;
+}
+
+static int check_locally(struct asked *asked, const char *body)
+{
+    struct own_service own = { asked, body };
+    struct err err;
+    int code;
+
+    if (asked->data) {
+        return check_in(&own, asked->data);
+    }
+    code = local_in_scratch(check_in, &own, &err);
+    return code < 0 ? client_error(&err) : code;
 }
 
 int check_main(int argc, char **argv)

@@ -21,21 +21,6 @@ enum { POLL_MS = 50, HEARD_MS = 5000, SAID_SIZE = 8192, DEPTH = 16 };
 enum { READY_MS = 660000 };
 static const char LISTENING[] = "listening on ";
 
-static enum err_code make_scratch(struct local *local, struct err *err)
-{
-    const char *folder = getenv("TMPDIR");
-
-    local->scratch =
-        xasprintf("%s/reprod-check-XXXXXX", folder && folder[0] ? folder : "/tmp");
-    if (mkdtemp(local->scratch)) {
-        return ERR_OK;
-    }
-    err_set_errno(err, errno, "%s", local->scratch);
-    free(local->scratch);
-    local->scratch = NULL;
-    return err->code;
-}
-
 /* In the child: never returns.  The parent may have ended before prctl was called. */
 static void become_service(const struct local *local, pid_t parent, char **argv)
 {
@@ -200,11 +185,31 @@ enum err_code local_start(const char *config, const char *data, struct local *re
                           struct server *ret_server, struct err *err)
 {
     *ret_local = (struct local){ .pid = 0 };
-    if ((!data && make_scratch(ret_local, err) != ERR_OK) ||
-        spawn(ret_local, config, data ? data : ret_local->scratch, err) != ERR_OK) {
+    if (spawn(ret_local, config, data, err) != ERR_OK) {
         return err->code;
     }
     return wait_until_ready(ret_local, ret_server, err);
+}
+
+void local_stop(struct local *local)
+{
+    if (local->pid > 0) {
+        kill(local->pid, SIGTERM);
+        while (waitpid(local->pid, NULL, 0) < 0 && errno == EINTR) {
+        }
+    }
+    if (local->said) {
+        fclose(local->said);
+    }
+    *local = (struct local){ .pid = 0 };
+}
+
+static volatile sig_atomic_t worker;
+
+static void on_signal(int number)
+{
+    (void)number;
+    kill(worker, SIGTERM);
 }
 
 static int remove_cb(const char *path, const struct stat *status, int kind,
@@ -215,19 +220,53 @@ static int remove_cb(const char *path, const struct stat *status, int kind,
     return 0;
 }
 
-void local_stop(struct local *local)
+/* Waits for all children; those of the worker became ours.  Returns the worker's exit
+ * status. */
+static int wait_for_all(pid_t pid)
 {
-    if (local->pid > 0) {
-        kill(local->pid, SIGTERM);
-        while (waitpid(local->pid, NULL, 0) < 0 && errno == EINTR) {
+    int status = 0, code = 0;
+
+    for (;;) {
+        pid_t ended = wait(&status);
+
+        if (ended == pid) {
+            code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        } else if (ended < 0 && errno != EINTR) {
+            return code;
         }
     }
-    if (local->scratch) {
-        nftw(local->scratch, remove_cb, DEPTH, FTW_DEPTH | FTW_PHYS);
+}
+
+int local_in_scratch(int (*work)(void *arg, const char *folder), void *arg,
+                     struct err *err)
+{
+    const struct sigaction forward = { .sa_handler = on_signal };
+    const char *base = getenv("TMPDIR");
+    char *folder = xasprintf("%s/reprod-check-XXXXXX", base && base[0] ? base : "/tmp");
+    pid_t pid = -1;
+    int code = -1;
+
+    if (!mkdtemp(folder)) {
+        err_set_errno(err, errno, "%s", folder);
+        free(folder);
+        return -1;
     }
-    if (local->said) {
-        fclose(local->said);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);
+        exit(work(arg, folder));
     }
-    free(local->scratch);
-    *local = (struct local){ .pid = 0 };
+    if (pid > 0) {
+        worker = pid;
+        sigaction(SIGINT, &forward, NULL);
+        sigaction(SIGTERM, &forward, NULL);
+        sigaction(SIGHUP, &forward, NULL);
+        code = wait_for_all(pid);
+    } else {
+        err_set_errno(err, errno, "fork");
+    }
+    nftw(folder, remove_cb, DEPTH, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+    return code;
 }

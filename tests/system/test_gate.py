@@ -3,9 +3,11 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -174,6 +176,27 @@ def test_a_service_of_its_own_names_the_place(tmp_path):
     code, said, _ = reprod(None, *words, "--localise", "20", TMPDIR=str(tmp_path))
     assert code == UNVERIFIED and "the control did not vary in 3 runs" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "j.xml"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_check_that_is_ended_leaves_nothing_behind(tmp_path, number):
+    """Whether its group is told, as by a terminal, or it alone."""
+    words = tags(tmp_path / "a", {"name": "random", "control": True, **RANDOM}, {"name": "sorted"})
+    waiting = subprocess.Popen([str(BUILD / "reprod"), *words[:-1], "100000"], start_new_session=True, stdout=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(tmp_path)})
+    wait_for(lambda: list(tmp_path.glob("reprod-check-*/reprod.db")))
+    (os.killpg if number == signal.SIGINT else os.kill)(waiting.pid, number)
+    assert waiting.wait(300) in (128 + signal.SIGTERM, 128 + signal.SIGINT, -signal.SIGKILL)
+    wait_for(lambda: str(tmp_path) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout)
+    if number != signal.SIGKILL:
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
 
 
 @pytest.mark.long
