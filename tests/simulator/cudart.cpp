@@ -25,7 +25,12 @@ struct cudasim_event {
 enum { ALIGNMENT = 256, FRESH = 0xCD };
 
 /* Small, so that a test can exhaust it. */
-static const size_t DEVICE_BYTES = (size_t)1 << 30;
+static size_t device_bytes()
+{
+    const char *number = getenv("REPROD_CUDASIM_GIB");
+    return (size_t)(number ? atoi(number) : 1) << 30;
+}
+
 static size_t allocated;
 
 namespace
@@ -256,7 +261,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
     snprintf(ret_properties->name, sizeof ret_properties->name, "%s%s%s",
              name ? name : "simulator, no GPU", shown.profile.empty() ? "" : " MIG ",
              shown.profile.c_str());
-    ret_properties->totalGlobalMem = DEVICE_BYTES;
+    ret_properties->totalGlobalMem = device_bytes();
     ret_properties->multiProcessorCount = shown.profile.empty() ? 2 : 1;
     ret_properties->maxThreadsPerMultiProcessor = 64;
     if (getenv("REPROD_CUDASIM_MAJOR")) {
@@ -318,7 +323,7 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
     if (failure) {
         return failure;
     }
-    if (bytes > DEVICE_BYTES - allocated) {
+    if (bytes > device_bytes() - allocated) {
         return cudaErrorMemoryAllocation;
     }
     if (posix_memalign(ret_memory, ALIGNMENT, bytes) != 0) {
@@ -427,6 +432,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
                                  cudaEvent_t stop)
 {
+    const char *rate = getenv("REPROD_CUDASIM_NS_PER_KIB");
+    if (rate) {
+        std::lock_guard<std::mutex> lock(cudasim::turn);
+        *ret_milliseconds = (float)(allocated / 1024) * (float)atoi(rate) * 1e-6f;
+        return failure;
+    }
     *ret_milliseconds = (float)(stop->time.tv_sec - start->time.tv_sec) * 1e3f +
                         (float)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6f;
     return failure;

@@ -12,6 +12,10 @@
  * time, which holds the lock of the file REPROD_CUDASIM_CONTEXTS.  Several threads can
  * use a device, one after the other.
  *
+ * REPROD_CUDASIM_GIB=N is the memory of a device, 1 unless it is set.  Between two events
+ * passes what passes, or, with REPROD_CUDASIM_NS_PER_KIB=N, N ns for each KiB that was
+ * allocated: no clock is read.
+ *
  * REPROD_CUDASIM_COUNT_ERROR=N is the error with which devices cannot be counted.
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for
  * good, as a GPU does after an illegal address or an uncorrectable memory error.
