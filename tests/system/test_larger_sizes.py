@@ -23,8 +23,8 @@ def gpu(start_service):
 
 
 def jobs(service):
-    """Their requests, oldest first, once all have ended and nothing follows."""
-    return [job for job in reversed(service.items("/v1/jobs"))]
+    """Oldest first."""
+    return list(reversed(service.items("/v1/jobs")))
 
 
 def settle(service, count):
@@ -68,7 +68,7 @@ def test_the_next_size_follows_a_survey(gpu):
 
 def test_a_restart_loses_nothing(gpu):
     service = gpu()
-    service.finish_job(service.post_job(**CASE))
+    service.finish_job(service.post_job(**ONE))
     service.kill()
     service.start()
     assert len(settle(service, 2)) == 2
@@ -76,7 +76,7 @@ def test_a_restart_loses_nothing(gpu):
 
 def test_what_does_not_fit_is_left_out(gpu):
     service = gpu(gib=1)
-    service.finish_job(service.post_job(**CASE))
+    service.finish_job(service.post_job(**ONE))
     service.finish_job(service.post_job(**ONE))
     assert len(settle(service, 2)) == 2
 
