@@ -10,6 +10,15 @@ bool visible_is_slice(const char *id)
     return strncmp(id, slice_prefix, sizeof slice_prefix - 1) == 0;
 }
 
+static const char none[] = "NoDevFiles";
+
+/* CUDA reads the list up to the first word that names nothing. */
+static bool ends_list(const char *word, size_t length)
+{
+    return word[0] == '-' ||
+           (length == sizeof none - 1 && strncasecmp(word, none, length) == 0);
+}
+
 bool visible_allows(const char *visible, const char *id)
 {
     size_t length = strlen(id);
@@ -20,6 +29,9 @@ bool visible_allows(const char *visible, const char *id)
     for (const char *at = visible; *at; at += *at == ',') {
         size_t word = strcspn(at, ",");
 
+        if (ends_list(at, word)) {
+            return false;
+        }
         if (word == length && strncasecmp(at, id, length) == 0) {
             return true;
         }

@@ -22,8 +22,8 @@ bool visible_is_slice(const char *id);
 
 /* Whether VISIBLE, the value of CUDA_VISIBLE_DEVICES (NULL: it is not set), lets a
  * process use the device ID that CUDA does not list by itself: it is not set, or names ID
- * in full. Numbers and parts of ids are CUDA's to read: what they mean is what CUDA
- * lists. */
+ * in full, before any word that ends the list ("-1", "NoDevFiles").  Numbers and parts of
+ * ids are CUDA's to read: what they mean is what CUDA lists. */
 bool visible_allows(const char *visible, const char *id);
 
 /* Whether some GPU is in MIG mode: then CUDA does not list all that there is. */

@@ -15,6 +15,7 @@ enum { DEVICES_MAX = 64 };
 
 static struct {
     struct run *run; /* NULL until opened */
+    const char *wanted; /* NULL: whichever CUDA lists first */
     int selected;
     enum compute_mode mode; /* of the one that was opened */
     bool failed;
@@ -346,6 +347,7 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
     if (!id) {
         return true;
     }
+    device.wanted = id;
     /* Only a process that sees nothing else can use it; CUDA reads this once. */
     if (visible_is_slice(id) && visible_allows(visible, id)) {
         setenv(visible_name, id, 1);
@@ -385,6 +387,16 @@ static void make_context(void)
     cuda_check(error, "cudaFree(NULL)");
 }
 
+/* What computes elsewhere than it was asked to is no evidence of either device. */
+static void refuse_another(struct run *run)
+{
+    if (device.wanted && strcmp(device.wanted, device.id) != 0) {
+        device.failed = true;
+        run_infra(run, "CUDA shows %s, and not %s, which was asked for", device.id,
+                  device.wanted);
+    }
+}
+
 void device_open(struct run *run)
 {
     char cause[DEVICE_CAUSE_SIZE];
@@ -402,6 +414,7 @@ void device_open(struct run *run)
     CUDA_TRY(cudaGetDevice(&index));
     CUDA_TRY(cudaGetDeviceProperties(&device.properties, index));
     device_id(&device.properties, device.id);
+    refuse_another(run);
 }
 
 const cudaDeviceProp *device_opened(void)

@@ -19,13 +19,14 @@ enum { ASKED_AT_ONCE = 8, DEADLINE_MS = 20000 };
 
 /* One process that was asked for one device. */
 struct asked {
-    const char *id;
+    int place; /* of its id, and of what it says, in their lists */
     pid_t pid;
     int answer; /* -1: there is no process */
 };
 
 static struct {
     int count;
+    bool answered[VISIBLE_MAX];
     struct slice list[VISIBLE_MAX];
 } slices;
 
@@ -61,9 +62,9 @@ static void answer(const char *wanted, int fd)
 }
 
 /* A copy of this process, which has not used CUDA: what CUDA reads once is read anew. */
-static struct asked ask(const char *id)
+static struct asked ask(const char *id, int place)
 {
-    struct asked asked = { id, -1, -1 };
+    struct asked asked = { place, -1, -1 };
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -78,17 +79,6 @@ static struct asked ask(const char *id)
     return asked;
 }
 
-static bool read_answer(const struct asked *asked, int64_t deadline,
-                        struct slice *ret_slice)
-{
-    struct pollfd fd = { asked->answer, POLLIN, 0 };
-    int64_t left = deadline - now_ms();
-
-    return asked->answer >= 0 && poll(&fd, 1, left > 0 ? (int)left : 0) == 1 &&
-           read(asked->answer, ret_slice, sizeof *ret_slice) ==
-               (ssize_t)sizeof *ret_slice;
-}
-
 /* One that hangs in the driver is not waited for: it may never end. */
 static void forget(const struct asked *asked)
 {
@@ -101,23 +91,66 @@ static void forget(const struct asked *asked)
     }
 }
 
-static void ask_some(const char *const *ids, int count, int64_t deadline)
+/* Takes what has come from the COUNT processes.  Returns how many are still to answer. */
+static int take_answers(struct asked *asked, int count, int64_t deadline)
 {
-    struct asked asked[ASKED_AT_ONCE];
+    struct pollfd fds[ASKED_AT_ONCE];
+    int64_t left = deadline - now_ms();
+    int kept = 0;
 
     for (int i = 0; i < count; i++) {
-        asked[i] = ask(ids[i]);
+        fds[i].fd = asked[i].answer;
+        fds[i].events = POLLIN;
+        fds[i].revents = 0;
+    }
+    if (poll(fds, (nfds_t)count, left > 0 ? (int)left : 0) < 0) {
+        return count; /* interrupted */
     }
     for (int i = 0; i < count; i++) {
-        if (read_answer(&asked[i], deadline, &slices.list[slices.count])) {
-            slices.count++;
+        struct slice *slice = &slices.list[asked[i].place];
+
+        if (fds[i].revents == 0 && fds[i].fd >= 0) {
+            asked[kept++] = asked[i];
+            continue;
+        }
+        slices.answered[asked[i].place] =
+            fds[i].fd >= 0 &&
+            read(fds[i].fd, slice, sizeof *slice) == (ssize_t)sizeof *slice;
+        forget(&asked[i]);
+    }
+    return kept;
+}
+
+/* Some at a time: one that hangs keeps the place of one, and no other from being asked. */
+static void ask_all(const char *const *ids, int count, int64_t deadline)
+{
+    struct asked asked[ASKED_AT_ONCE];
+    int waiting = 0;
+
+    for (int next = 0; (next < count || waiting > 0) && now_ms() < deadline;) {
+        while (waiting < ASKED_AT_ONCE && next < count) {
+            asked[waiting++] = ask(ids[next], next);
+            next++;
+        }
+        waiting = take_answers(asked, waiting, deadline);
+    }
+    for (int i = 0; i < waiting; i++) {
+        forget(&asked[i]);
+    }
+}
+
+/* Keeps what was answered, in its order. */
+static void keep_answered(const char *const *ids, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (slices.answered[i]) {
+            slices.list[slices.count++] = slices.list[i];
         } else {
             fprintf(stderr,
                     "reprod-worker: NVML lists %s, and CUDA did not show it to a process "
                     "that asked for nothing else\n",
                     ids[i]);
         }
-        forget(&asked[i]);
     }
 }
 
@@ -130,13 +163,12 @@ int slices_read(const struct slice **ret_slices)
 
     static_assert(sizeof(struct slice) <= 4096, "a pipe takes it at once");
     slices.count = 0;
+    memset(slices.answered, 0, sizeof slices.answered);
     if (inventory && visible_is_partial(inventory)) {
         count = visible_list(inventory, getenv("CUDA_VISIBLE_DEVICES"), ids);
     }
-    for (int i = 0; i < count; i += ASKED_AT_ONCE) {
-        ask_some(ids + i, count - i < ASKED_AT_ONCE ? count - i : (int)ASKED_AT_ONCE,
-                 deadline);
-    }
+    ask_all(ids, count, deadline);
+    keep_answered(ids, count);
     *ret_slices = slices.list;
     return slices.count;
 }

@@ -227,8 +227,22 @@ int cudasim::device_number()
     return device_count() ? units()[(size_t)current_device].number : first_number();
 }
 
+/* REPROD_CUDASIM_HANGS=ID, REPROD_CUDASIM_CRASHES=ID: what happens to a process that is
+ * shown that device alone. */
+static bool is_alone(const char *variable)
+{
+    const char *id = getenv(variable);
+    return id && device_count() == 1 && units()[0].id() == id;
+}
+
 cudaError_t cudaGetDeviceCount(int *ret_count)
 {
+    while (is_alone("REPROD_CUDASIM_HANGS")) {
+        pause();
+    }
+    if (is_alone("REPROD_CUDASIM_CRASHES")) {
+        abort();
+    }
     const char *error = getenv("REPROD_CUDASIM_COUNT_ERROR");
     *ret_count = error ? 0 : device_count();
     return error ? (cudaError_t)atoi(error) : cudaSuccess;

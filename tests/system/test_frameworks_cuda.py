@@ -131,6 +131,15 @@ def test_a_stack_has_the_slices_that_the_driver_does_not_show(stacks):
     assert stacks["mig-number"]["devices"] == []
 
 
+@pytest.mark.parametrize("visible, allowed", [
+    (None, ["MIG-1", "MIG-2"]), ("mig-2", ["MIG-2"]), ("-1,MIG-1", []), ("NoDevFiles,MIG-1", []),
+    ("MIG-2,-1,MIG-1", ["MIG-2"]), ("", []), ("MIG-", [])])
+def test_no_list_is_widened(monkeypatch, visible, allowed):
+    monkeypatch.syspath_prepend(ROOT / "workloads" / "frameworks")
+    import gpu_slices
+    assert gpu_slices.allowed(["MIG-1", "MIG-2"], visible) == allowed
+
+
 @pytest.mark.parametrize("device", [SLICES[2], GPUS[0]])
 def test_a_run_has_the_slice_that_was_requested(service, device):
     [run, *_] = measure(service, workloads=["tiny_total"], variants=["default"], stacks=["mig"], devices=[device])

@@ -19,10 +19,11 @@ pytestmark = pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has
 
 def worker(*arguments, layout=LAYOUT, inventory="sim_mig.txt", visible=None, nvml=NVML, result=3,
            **more):
+    simulated = {name: more.pop(name) for name in [*more] if name.startswith("REPROD_")}
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith(("REPROD_", "CUDA_VISIBLE_DEVICES"))}
     environment.update({"REPROD_CUDASIM_MIG": layout, "REPROD_FAKE_NVML": str(FIXTURES / inventory),
-                        "LD_LIBRARY_PATH": str(nvml), "REPROD_RESULT_FD": str(result)})
+                        "LD_LIBRARY_PATH": str(nvml), "REPROD_RESULT_FD": str(result), **simulated})
     if visible is not None:
         environment["CUDA_VISIBLE_DEVICES"] = visible
     return subprocess.run([str(SIMULATOR), *arguments], capture_output=True, text=True, env=environment,
@@ -82,7 +83,8 @@ def test_an_nvml_of_years_ago_lists_no_slices():
 @pytest.mark.parametrize("visible, shown", [
     ("MIG-sim:2", ["MIG-sim:2"]), ("MIG-sim:2,MIG-sim:1", ["MIG-sim:2", "MIG-sim:1"]),
     ("sim:3", ["sim:3"]), ("sim:3,mig-SIM:1", ["sim:3", "MIG-sim:1"]),
-    ("0", ["MIG-sim:0"]), ("1", []), ("", []), ("-1", []), ("MIG-sim:9", []), ("MIG-", [])])
+    ("0", ["MIG-sim:0"]), ("1", []), ("", []), ("-1", []),
+    ("-1,MIG-sim:1", []), ("NoDevFiles,MIG-sim:1", []), ("MIG-sim:2,-1,MIG-sim:1", ["MIG-sim:2"]), ("MIG-sim:9", []), ("MIG-", [])])
 def test_the_probe_lists_what_is_allowed(visible, shown):
     said = probe(visible=visible)
     assert ids(said) == shown
@@ -102,6 +104,23 @@ def test_what_nvml_lists_and_cuda_does_not_show_is_no_device():
     ended = worker("--probe", layout="1g.1gb")
     assert ids(json.loads(ended.stdout)) == ["MIG-sim:0"]
     assert "NVML lists MIG-sim:2, and CUDA did not show it" in ended.stderr
+
+
+def test_a_slice_in_which_the_driver_crashes_is_no_device():
+    ended = worker("--probe", REPROD_CUDASIM_CRASHES="MIG-sim:1")
+    assert ids(json.loads(ended.stdout)) == ["MIG-sim:0", "MIG-sim:2", "sim:3"]
+    assert "NVML lists MIG-sim:1, and CUDA did not show it" in ended.stderr
+
+
+@pytest.mark.long
+def test_a_slice_in_which_the_driver_hangs_hides_no_other(tmp_path):
+    """Those that are asked after the first eight, too."""
+    text = "".join(f"gpu\n  uuid GPU-{gpu}\n  mig_mode 1 1\n" + "".join(
+        f"  mig {place} MIG-sim:{6 * gpu + place} {place} 0 slice\n" for place in range(6)) for gpu in range(2))
+    inventory = tmp_path / "inventory.txt"
+    inventory.write_text(text)
+    said = probe(layout=",".join(["+".join(["1g.1gb"] * 6)] * 2), inventory=inventory, REPROD_CUDASIM_HANGS="MIG-sim:1")
+    assert ids(said) == [f"MIG-sim:{place}" for place in range(12) if place != 1]
 
 
 def test_nothing_else_is_asked_on_a_host_without_mig():
@@ -174,6 +193,14 @@ def test_a_slice_that_is_gone_ends_the_run():
     assert ended.returncode == 5 and "CUDA_VISIBLE_DEVICES=MIG-sim:2" in ended.stdout, ended
     ended = worker("--check", *CASE, "--device", "sim:3", layout="1g.1gb")
     assert ended.returncode == 5 and "CUDA_VISIBLE_DEVICES=sim:3" in ended.stdout, ended
+
+
+def test_nothing_computes_on_another_device(tmp_path):
+    """NVML lists a GPU that CUDA does not: one that fell off its bus, say."""
+    inventory = tmp_path / "inventory.txt"
+    inventory.write_text("".join(f"gpu\n  uuid sim:{number}\n  mig_mode 0 0\n" for number in range(2)))
+    ended = worker("--check", *CASE, "--device", "sim:1", layout="-", inventory=inventory)
+    assert ended.returncode == 5 and "CUDA shows sim:0, and not sim:1" in ended.stdout, ended
 
 
 def test_without_nvml_a_named_slice_computes():

@@ -2,6 +2,7 @@
 all; each is asked for by a process that sees nothing else, as a run on it will, and what is here is what the
 driver says there.  Unverified on a GPU: tested with stand-ins for both libraries."""
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -60,9 +61,14 @@ def listed():
 
 
 def allowed(ids, visible):
-    """Those that CUDA_VISIBLE_DEVICES, which is VISIBLE, names in full; None: all."""
-    names = None if visible is None else {name.lower() for name in visible.split(",")}
-    return [each for each in ids if names is None or each.lower() in names]
+    """Those that CUDA_VISIBLE_DEVICES, which is VISIBLE, names in full, before a word that names nothing and so
+    ends it; None: all."""
+    if visible is None:
+        return ids
+    named = itertools.takewhile(lambda name: name != "nodevfiles" and not name.startswith("-"),
+                                visible.lower().split(","))
+    names = set(named)
+    return [each for each in ids if each.lower() in names]
 
 
 def ask(wanted):

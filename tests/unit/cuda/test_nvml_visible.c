@@ -109,6 +109,9 @@ static void test_what_is_allowed(void **state)
     check_list("MIG-bb,MIG-b-,GPU-1 ", "");
     check_list(",,GPU-1,", "GPU-1 ");
     check_list("-1", "");
+    check_list("-1,MIG-b", "");
+    check_list("nodevfiles,MIG-b", "");
+    check_list("MIG-b,-1,GPU-1", "MIG-b ");
     check_list("all", "");
 }
 
