@@ -37,7 +37,7 @@ struct step {
     bool all; /* whatever the mark says */
     struct larger_mark before, mark;
     struct surveyed *surveyed;
-    int surveyed_count;
+    int surveyed_count, surveyed_most;
     struct environment_cells *environments;
     int environment_count;
     struct job *jobs; /* to be stored */
@@ -93,6 +93,9 @@ void larger_look(struct larger *l)
 
 /* Reading, on a reader. */
 
+/* So many are kept, whatever they are of. */
+enum { SURVEYED_LEAST = 1024 };
+
 /* By device, stack, workload and what it computes; the newest first. */
 static int compare(const void *a, const void *b)
 {
@@ -121,6 +124,28 @@ static void join(struct surveyed *s, const struct surveyed *more)
         more->last.run_ms > s->last.run_ms ? more->last.run_ms : s->last.run_ms;
 }
 
+/* Older surveys say nothing any more: they are dropped before they are many. */
+static void keep_newest(struct step *step)
+{
+    int kept = 0;
+
+    if (step->surveyed_count > 0) {
+        qsort(step->surveyed, (size_t)step->surveyed_count, sizeof *step->surveyed,
+              compare);
+    }
+    for (int i = 0; i < step->surveyed_count; i++) {
+        struct surveyed *s = &step->surveyed[i];
+        struct surveyed *newest = kept > 0 ? &step->surveyed[kept - 1] : NULL;
+
+        if (!newest || !is_same(newest, s)) {
+            step->surveyed[kept++] = *s;
+        } else if (newest->job == s->job) {
+            join(newest, s);
+        }
+    }
+    step->surveyed_count = kept;
+}
+
 /* Variants and sizes of a workload stand side by side. */
 static void take_row(void *arg, const struct larger_row *row)
 {
@@ -146,30 +171,12 @@ static void take_row(void *arg, const struct larger_row *row)
         join(last, &s);
         return;
     }
+    if (last && last->job != s.job && step->surveyed_count >= step->surveyed_most) {
+        keep_newest(step);
+        step->surveyed_most = 2 * step->surveyed_count + SURVEYED_LEAST;
+    }
     step->surveyed = xgrow(step->surveyed, step->surveyed_count, sizeof *step->surveyed);
     step->surveyed[step->surveyed_count++] = s;
-}
-
-/* Older surveys say nothing any more. */
-static void keep_newest(struct step *step)
-{
-    int kept = 0;
-
-    if (step->surveyed_count > 0) {
-        qsort(step->surveyed, (size_t)step->surveyed_count, sizeof *step->surveyed,
-              compare);
-    }
-    for (int i = 0; i < step->surveyed_count; i++) {
-        struct surveyed *s = &step->surveyed[i];
-        struct surveyed *newest = kept > 0 ? &step->surveyed[kept - 1] : NULL;
-
-        if (!newest || !is_same(newest, s)) {
-            step->surveyed[kept++] = *s;
-        } else if (newest->job == s->job) {
-            join(newest, s);
-        }
-    }
-    step->surveyed_count = kept;
 }
 
 static void take_cell(void *arg, const struct cell *cell)
