@@ -97,6 +97,11 @@ def of_control(record, controls):
     return "inconclusive", [unvaried(record) + (", another control did" if others else "")]
 
 
+def is_right(control):
+    """Whether a control that varies shows what it is to show: one that is wrong may vary for another reason."""
+    return not failures_of(control) and bool(control["check"]) and control["check"]["outcome"] == "passed"
+
+
 def of_others(record, controls):
     """(outcome, causes) of a variant that is no control, which did not fail and lacks nothing."""
     if varied(record):
@@ -112,6 +117,10 @@ def of_others(record, controls):
             return "not_run", ["the runs of its control are missing"]
         what = "no control" if len(vouching) == len(controls) else f"no control of kind {kind}"
         return "inconclusive", [f"{what} was seen to vary"]
+    if not any(varied(control) and is_right(control) for control in vouching):
+        if any(varied(control) and not control["check"] and not failures_of(control) for control in vouching):
+            return "not_run", ["the check of its control is missing"]
+        return "inconclusive", ["its control varied, and failed itself"]
     if record["claim"] == "non-deterministic":
         return "inconclusive", ["claimed to be non-deterministic, and did not vary"]
     return "passed", []

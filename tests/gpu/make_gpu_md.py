@@ -165,7 +165,10 @@ fits; `tests/gpu/README.md` explains it. That a variant
 
 The load is in the run's own process: kernels in streams of their own, on some of the multiprocessors. The report of
 worker e64d7944 was made with another process instead, which a GPU serves in turns, so that it hardly disturbs:
-its "equal" says little of load.
+its "equal" says little of load. Nor has a GPU run the kernels that were given another shape since, with the same
+version and, on a CPU, the same bits: those of `batchnorm_bwd`, `batchnorm_freeze_bwd` and `cumsum`, `gather_bwd`
+one_hot, `scatter_nd` serial, and what else adds channels or columns (`hash_seed_order`, `layernorm_bwd`,
+`while_loop`). What is said of them here is of the code before.
 
 One digest in five runs still allows that a run differs with a probability of up to 53 % (95 % sure).
 More runs lower that bound, and every cell of the service says its own.

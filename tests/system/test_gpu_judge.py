@@ -172,6 +172,26 @@ def test_without_the_runs_of_its_control_nothing_passes():
         ("unsupported", ["no such library"]), ("inconclusive", ["no control was seen to vary"])]
 
 
+@pytest.mark.parametrize("changes, outcome, cause", [
+    ({"check": {"outcome": "failed", "cause": "db: 3 of 8 elements out of bound"}},
+     "inconclusive", "its control varied, and failed itself"),
+    ({"sanitizers": {"memcheck": "8 bytes were read before they were written"}},
+     "inconclusive", "its control varied, and failed itself"),
+    ({"inputs": "the inputs are not those of the CPU"}, "inconclusive", "its control varied, and failed itself"),
+    ({"check": None}, "not_run", "the check of its control is missing"),
+])
+def test_a_control_that_is_wrong_vouches_for_nothing(changes, outcome, cause):
+    """It may vary by what is wrong with it."""
+    records = [variant("unordered", [recorded(digests="ab"), recorded(digests="cd")], **changes),
+               variant("ordered", [recorded(), recorded()])]
+    conclude.conclude(records)
+    assert (records[1]["outcome"], records[1]["causes"]) == (outcome, [cause])
+    wrong = variant("unordered", [recorded(digests="ab"), recorded(exit_code=None, signal=11)])
+    records = [wrong, variant("ordered", [recorded(), recorded()])]
+    conclude.conclude(records)
+    assert [record["outcome"] for record in records] == ["failed", "inconclusive"]
+
+
 def test_an_ordered_variant_that_varied():
     between = [recorded(), recorded(digests=("b", "b"))]  # each process agrees with itself
     for varying, digests in ((VARYING, 3), (between, 2)):
