@@ -495,6 +495,10 @@ SAID = {"contention": 1, "memory_poison": "0badcafe", "allocation_jitter": "7"}
     (recorded((0, "circumstances", SAID), exit_code=None, signal=11), "crashed: killed by SIGSEGV"),
     (recorded((0, "circumstances", SAID), timed_out=True), None),
     (recorded((3, "outcome", "infra"), (3, "cause", "load process 1 of 1 does not compute")), None),
+    (recorded((3, "outcome", "infra"), (3, "cause", "cudaDeviceSynchronize(): an illegal memory access was encountered"
+                                                    " (cudaErrorIllegalAddress, 700)")),
+     "under load, poison and jitter, infra: cudaDeviceSynchronize()"),
+    (recorded((3, "outcome", "infra"), (3, "cause", "cudaMalloc: busy (cudaErrorDevicesUnavailable, 46)")), None),
 ])
 def test_runs_under_circumstances(run, found):
     record = variant("ordered", STEADY)
