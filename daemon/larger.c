@@ -18,7 +18,7 @@
 /* A workload on a device with one of its stacks, as the newest survey of it has it. */
 struct surveyed {
     int64_t job;
-    bool finished;
+    bool finished, cancelled;
     char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     char workload[CASE_NAME_SIZE], dtype[CASE_NAME_SIZE];
     int version;
@@ -141,6 +141,8 @@ static void keep_newest(struct step *step)
             step->surveyed[kept++] = *s;
         } else if (newest->job == s->job) {
             join(newest, s);
+        } else if (newest->cancelled && newest->last.rank <= s->last.rank) {
+            *newest = *s; /* as if the one that was cancelled had not been asked for */
         }
     }
     step->surveyed_count = kept;
@@ -152,6 +154,7 @@ static void take_row(void *arg, const struct larger_row *row)
     struct step *step = arg;
     struct surveyed s = { .job = row->job,
                           .finished = row->finished,
+                          .cancelled = row->cancelled,
                           .version = row->key.version,
                           .last = { larger_rank(row->key.size), row->run_ms,
                                     row->memory_bytes },
@@ -225,7 +228,7 @@ static enum err_code read_step(struct tx *tx, struct step *step, struct err *err
     if (larger_mark_read(tx, &step->mark, err) != ERR_OK) {
         return err->code;
     }
-    if (!step->all && step->mark.finished == step->before.finished &&
+    if (!step->all && step->mark.ended == step->before.ended &&
         step->mark.last_ms == step->before.last_ms) {
         return ERR_OK;
     }

@@ -5,8 +5,8 @@
  *
  * What is needed follows from what is stored: which surveys there were, and what was
  * measured.  A larger size is asked for once after each survey, whenever the service
- * ends; where it was cancelled, or tells nothing, not again until the next survey.  Loop
- * thread only. */
+ * ends; where it was cancelled, or tells nothing, not again until the next survey.  A
+ * survey that was cancelled takes nothing from the one before it.  Loop thread only. */
 #ifndef DAEMON_LARGER_H
 #define DAEMON_LARGER_H
 

@@ -12,10 +12,10 @@
 enum err_code larger_mark_read(struct tx *tx, struct larger_mark *ret_mark,
                                struct err *err)
 {
-    *ret_mark = (struct larger_mark){ .finished = 0 };
-    return tx_fetch(tx, TX_TARGETS(&ret_mark->finished, &ret_mark->last_ms), err,
+    *ret_mark = (struct larger_mark){ .ended = 0 };
+    return tx_fetch(tx, TX_TARGETS(&ret_mark->ended, &ret_mark->last_ms), err,
                     "SELECT count(*), ifnull(max(finished_ms), 0) FROM " NEWEST_SURVEYS
-                    " WHERE state = 'finished'",
+                    " WHERE state IN ('finished', 'cancelled')",
                     LARGER_JOBS_MAX);
 }
 
@@ -27,7 +27,7 @@ enum err_code larger_each_row(struct tx *tx,
 
     query_begin(&q, tx,
                 "SELECT " CASE_KEY_COLUMNS
-                ", j.number, j.state = 'finished', i.device, i.stack,"
+                ", j.number, j.state = 'finished', j.state = 'cancelled', i.device, i.stack,"
                 " i.milliseconds / max(1, i.runs_answered),"
                 " ifnull(CAST(d.attributes ->> '$.memory_bytes' AS INTEGER), 0)"
                 " FROM " NEWEST_SURVEYS
@@ -41,7 +41,7 @@ enum err_code larger_each_row(struct tx *tx,
         struct larger_row row = { .job = 0 };
 
         case_keys_take(&q, &row.key);
-        query_take(&q, &row.job, &row.finished, row.device, row.stack, &row.run_ms,
+        query_take(&q, &row.job, &row.finished, &row.cancelled, row.device, row.stack, &row.run_ms,
                    &row.memory_bytes);
         visit(arg, &row);
     }

@@ -14,9 +14,9 @@ struct tx;
 /* Surveys that are looked at: the newest. */
 enum { LARGER_JOBS_MAX = 256 };
 
-/* How many of them are finished, and when the last was: changes when one is. */
+/* How many of them are over, and when the last was: changes when one is. */
 struct larger_mark {
-    int64_t finished, last_ms;
+    int64_t ended, last_ms;
 };
 enum err_code larger_mark_read(struct tx *tx, struct larger_mark *ret_mark,
                                struct err *err);
@@ -24,7 +24,7 @@ enum err_code larger_mark_read(struct tx *tx, struct larger_mark *ret_mark,
 /* An item of such a survey, without options, with seed 1, on a device of backend cuda. */
 struct larger_row {
     int64_t job;   /* number: the larger, the newer */
-    bool finished; /* the job */
+    bool finished, cancelled; /* the job */
     char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     struct case_key key;
     int64_t run_ms;       /* device time of one of its runs; 0: none answered */

@@ -93,6 +93,19 @@ def test_what_is_cancelled_stays_so(gpu):
     assert len(jobs(service)) == 3
 
 
+def test_a_survey_that_is_cancelled_takes_nothing_from_another(gpu):
+    service = gpu()
+    first, second = service.post_job(**ONE), service.post_job(**ONE)
+    service.request("DELETE", f"/v1/jobs/{second}")
+    service.finish_job(first)
+    assert [job["state"] for job in settle(service, 3)] == ["finished", "cancelled", "finished"]
+    third, fourth = service.post_job(**ONE), service.post_job(**ONE)
+    service.finish_job(third)
+    service.request("DELETE", f"/v1/jobs/{fourth}")
+    service.finish_job(service.post_job(**ONE))
+    assert len(settle(service, 6)) == 6  # it was measured already
+
+
 def test_an_ordinary_job_is_followed_by_none(gpu):
     service = gpu()
     service.finish_job(service.post_job(workloads=[SHORT], runs=5))
