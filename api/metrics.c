@@ -11,24 +11,20 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "db/dissent/device_list.h"
 #include "db/events.h"
 #include "db/jobs.h"
 
 struct scrape {
     struct figures figures;
     int64_t now_ms, stale_after_ms;
-    json_t *stacks;        /* as in struct api_figures */
-    int64_t *environments; /* that are in use; numbers, growing */
-    int environment_count;
+    char *stacks; /* as text, as in struct api_figures */
 };
 
 static void scrape_free(void *state)
 {
     struct scrape *s = state;
 
-    json_decref(s->stacks);
-    free(s->environments);
+    free(s->stacks);
     free(s);
 }
 
@@ -36,8 +32,10 @@ static void take_dissenter(void *arg, const char *device, int64_t cells)
 {
     struct figures *f = arg;
 
-    copy_text(f->dissenters[f->dissenter_count].device, CASE_TITLE_SIZE, device);
-    f->dissenters[f->dissenter_count++].cells = cells;
+    if (f->dissenting++ < FIGURES_LISTED) {
+        copy_text(f->dissenters[f->dissenter_count].device, CASE_TITLE_SIZE, device);
+        f->dissenters[f->dissenter_count++].cells = cells;
+    }
 }
 
 static void take_job(void *arg, const struct job *job)
@@ -51,51 +49,6 @@ static void take_job(void *arg, const struct job *job)
 static void take_regressed(void *arg, const struct regressed_cell *cell)
 {
     figures_add_regressed(arg, cell);
-}
-
-/* Whether STACKS, of a host, has the one that is named up to a "/". */
-static bool has_stack(const json_t *stacks, const char *name)
-{
-    size_t length = strcspn(name, "/");
-    size_t i;
-    json_t *stack;
-
-    json_array_foreach(stacks, i, stack)
-    {
-        const char *text = json_string_value(stack);
-
-        if (text && strlen(text) == length && strncmp(text, name, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What is not configured any more shows nothing; what a host has that was not heard is
- * not known. */
-static void take_use(void *arg, const struct environment_use *use)
-{
-    struct scrape *s = arg;
-    const json_t *stacks = json_object_get(s->stacks, use->host);
-    int n = s->environment_count;
-
-    if (!stacks || (json_is_array(stacks) && !has_stack(stacks, use->stack)) ||
-        (n > 0 && s->environments[n - 1] == use->environment)) {
-        return;
-    }
-    s->environments = xgrow(s->environments, n, sizeof *s->environments);
-    s->environments[s->environment_count++] = use->environment;
-}
-
-static enum err_code collect_regressed(struct tx *tx, struct scrape *s, struct err *err)
-{
-    enum err_code code = figures_each_use(tx, take_use, s, err);
-
-    for (int i = 0; i < s->environment_count && code == ERR_OK; i++) {
-        code = figures_each_regressed(tx, s->environments[i], take_regressed, &s->figures,
-                                      err);
-    }
-    return code;
 }
 
 /* Changes of hosts, copied: what went back is asked after they were read. */
@@ -218,15 +171,14 @@ static enum err_code collect(struct tx *tx, struct scrape *s, struct err *err)
     if (figures_of_cells(tx, s->now_ms, s->stale_after_ms, &f->cells, err) != ERR_OK ||
         jobs_each_open(tx, take_job, f, err) != ERR_OK ||
         events_last(tx, &f->events, err) != ERR_OK ||
-        dissenters_count(tx, &f->dissenting, err) != ERR_OK ||
-        dissenters_worst(tx, FIGURES_LISTED, take_dissenter, f, err) != ERR_OK ||
+        figures_each_regressed(tx, s->stacks, take_regressed, f, err) != ERR_OK ||
+        figures_each_dissenter(tx, s->stacks, take_dissenter, f, err) != ERR_OK ||
         screenings_count(tx, &f->screenings, err) != ERR_OK ||
         figures_open_changes(tx, &f->changes_seen, &f->changes_measuring, err) !=
-            ERR_OK ||
-        collect_drift(tx, f, err) != ERR_OK) {
+            ERR_OK) {
         return err->code;
     }
-    return collect_regressed(tx, s, err);
+    return collect_drift(tx, f, err);
 }
 
 static void reply_figures(struct request *r, bool whole)
@@ -304,7 +256,8 @@ static void take_service(struct scrape *s, struct api *api)
     take_health(f, api->hooks.health(api->hooks.arg));
     take_fleet(f, api);
     api->hooks.figures(api->hooks.arg, &own);
-    s->stacks = own.stacks;
+    s->stacks = json_dumps(own.stacks, JSON_COMPACT);
+    json_decref(own.stacks);
     f->weakest_bound = own.weakest_bound;
     f->background_spent_ms = own.background_spent_ms;
     f->backup_ms = own.backup_ms;

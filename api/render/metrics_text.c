@@ -340,10 +340,11 @@ static void drift(const struct figures *f, struct page *page)
 static void dissent(const struct figures *f, struct page *page)
 {
     single(page, "reprod_devices_dissenting", "gauge",
-           "Devices that give other bits than their equals in at least one cell.",
+           "Devices that give other bits than their equals in at least one cell of an "
+           "environment in which they are in use.",
            f->dissenting);
     head(page, "reprod_device_dissents", "gauge",
-         "Cells in which a device dissents; of at most 50 devices, the worst first.");
+         "In how many such cells a device dissents; of at most 50, the worst first.");
     for (int i = 0; i < f->dissenter_count; i++) {
         one_of(page, "reprod_device_dissents", "device", f->dissenters[i].device,
                f->dissenters[i].cells);

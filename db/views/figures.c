@@ -41,28 +41,18 @@ enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_afte
     return query_end(&q, err);
 }
 
-enum err_code figures_each_use(struct tx *tx,
-                               void (*visit)(void *arg,
-                                             const struct environment_use *use),
-                               void *arg, struct err *err)
-{
-    struct query q;
+/* A host without known stacks has a row without one.  "external/NAME" is of stack
+ * "external". */
+#define IN_USE                                                                           \
+    "WITH configured (host, stack) AS MATERIALIZED (SELECT j.key, s.value"               \
+    " FROM json_each(?1) j LEFT JOIN json_each(j.value) s),"                             \
+    " in_use (device, environment) AS MATERIALIZED (SELECT DISTINCT x.device,"           \
+    " x.environment FROM device_stack_environment x JOIN device d ON d.id = x.device"    \
+    " JOIN host h ON h.name = d.host AND d.last_seen_ms >= h.last_seen_ms"               \
+    " JOIN configured f ON f.host = d.host AND (f.stack IS NULL"                         \
+    " OR f.stack = substr(x.stack, 1, instr(x.stack || '/', '/') - 1)))"
 
-    query_begin(&q, tx,
-                "SELECT DISTINCT d.host, x.stack, x.environment"
-                " FROM device_stack_environment x JOIN device d ON d.id = x.device"
-                " JOIN host h ON h.name = d.host AND d.last_seen_ms >= h.last_seen_ms"
-                " ORDER BY x.environment, d.host, x.stack");
-    while (query_step(&q)) {
-        struct environment_use use;
-
-        query_take(&q, &use.host, &use.stack, &use.environment);
-        visit(arg, &use);
-    }
-    return query_end(&q, err);
-}
-
-enum err_code figures_each_regressed(struct tx *tx, int64_t environment,
+enum err_code figures_each_regressed(struct tx *tx, const char *stacks,
                                      void (*visit)(void *arg,
                                                    const struct regressed_cell *cell),
                                      void *arg, struct err *err)
@@ -71,21 +61,28 @@ enum err_code figures_each_regressed(struct tx *tx, int64_t environment,
 
     /* Of what happened to a cell, n follows b. */
     query_begin(&q, tx,
+                IN_USE
                 "SELECT c.id, c.changed_ms, e.id, c.verdict, " CASE_KEY_COLUMNS
-                " FROM cell c JOIN case_key k ON k.number = c.case_key"
-                " JOIN environment e ON e.number = c.environment"
-                " WHERE c.environment = ? AND NOT k.challenge AND NOT k.is_control"
+                " FROM environment e CROSS JOIN cell c ON c.environment = e.number"
+                " CROSS JOIN case_key k ON k.number = c.case_key"
+                " WHERE e.number IN (SELECT environment FROM in_use)"
+                " AND NOT k.challenge AND NOT k.is_control"
                 " AND c.verdict NOT IN ('reproducible', 'unmeasured')"
                 " AND EXISTS (SELECT 1 FROM cell_history n JOIN cell_history b"
                 " ON b.cell = n.cell AND b.at_ms = (SELECT max(p.at_ms)"
                 " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms)"
                 " WHERE n.cell = c.id"
                 " AND ((b.verdict = 'reproducible' AND n.verdict <> 'reproducible')"
-                " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?))"
+                " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?2))"
                 " AND (SELECT job FROM run WHERE id = b.run) IS NOT"
                 " (SELECT job FROM run WHERE id = n.run))"
+                " AND NOT (c.verdict = 'devices_disagree'"
+                " AND EXISTS (SELECT 1 FROM cell_dissenter o WHERE o.cell = c.id)"
+                " AND NOT EXISTS (SELECT 1 FROM cell_dissenter o JOIN in_use u"
+                " ON u.device = o.device AND u.environment = c.environment"
+                " WHERE o.cell = c.id))"
                 " ORDER BY c.id",
-                environment, (int)VERDICT_MIN_RUNS);
+                stacks, (int)VERDICT_MIN_RUNS);
     while (query_step(&q)) {
         struct regressed_cell cell;
 
@@ -93,6 +90,28 @@ enum err_code figures_each_regressed(struct tx *tx, int64_t environment,
         cell.verdict = cell_rows_take_verdict(&q);
         case_keys_take(&q, &cell.key);
         visit(arg, &cell);
+    }
+    return query_end(&q, err);
+}
+
+enum err_code figures_each_dissenter(struct tx *tx, const char *stacks,
+                                     void (*visit)(void *arg, const char *device,
+                                                   int64_t cells),
+                                     void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                IN_USE
+                "SELECT o.device, count(*) FROM cell_dissenter o"
+                " JOIN cell c ON c.id = o.cell JOIN case_key k ON k.number = c.case_key"
+                " JOIN in_use u ON u.device = o.device AND u.environment = c.environment"
+                " WHERE NOT k.challenge GROUP BY o.device ORDER BY 2 DESC, o.device",
+                stacks);
+    while (query_step(&q)) {
+        const char *device = query_borrow_text(&q);
+
+        visit(arg, device, query_take_int(&q));
     }
     return query_end(&q, err);
 }

@@ -21,31 +21,31 @@ struct cell_figures {
 enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_after_ms,
                                struct cell_figures *ret_figures, struct err *err);
 
-/* What the devices that a host has showed last, with each of their stacks: each host,
- * stack and environment once, ordered by environment.  A stack that is no longer
- * configured keeps what it showed; "external/NAME" is that of a command. */
-struct environment_use {
-    const char *host, *stack; /* borrowed for the call */
-    int64_t environment;      /* a number */
-};
-enum err_code figures_each_use(struct tx *tx,
-                               void (*visit)(void *arg,
-                                             const struct environment_use *use),
-                               void *arg, struct err *err);
-
-/* The cells of ENVIRONMENT (a number) that regressed: each was reproducible, or had one
+/* In use is what the devices that their hosts have reported last, with stacks that are
+ * configured: STACKS is a JSON object with an array of names by host, null where they are
+ * not known (struct api_figures).
+ *
+ * The cells of environments in use that regressed: each was reproducible, or had one
  * digest in VERDICT_MIN_RUNS runs, and a run of a later job, or a person's or a rule's
  * decision, made it something else, which it still is.  What shows within the job that
- * measured first is a finding, and no regression; a control is to vary. */
+ * measured first is a finding, and no regression; a control is to vary; and where
+ * devices disagree, one that is named must be in use there. */
 struct regressed_cell {
     int64_t cell, since_ms; /* when it became what it is */
     struct case_key key;
     char environment[DIGEST_TEXT_SIZE];
     enum verdict verdict;
 };
-enum err_code figures_each_regressed(struct tx *tx, int64_t environment,
+enum err_code figures_each_regressed(struct tx *tx, const char *stacks,
                                      void (*visit)(void *arg,
                                                    const struct regressed_cell *cell),
+                                     void *arg, struct err *err);
+
+/* The devices that are named in cells of environments in which they are in use, with in
+ * how many; most first, then by name. */
+enum err_code figures_each_dissenter(struct tx *tx, const char *stacks,
+                                     void (*visit)(void *arg, const char *device,
+                                                   int64_t cells),
                                      void *arg, struct err *err);
 
 /* The newest change of each host of which drift was reported; REPORTS as of

@@ -24,10 +24,29 @@ static void insert_second_job(struct fixture *f)
     fixture_write(f, fixture_insert_job, &j);
 }
 
+/* Devices cpu:a and cpu:b are on host h at *ARG. */
+static enum err_code see(struct tx *tx, void *arg, struct err *err)
+{
+    const int64_t *at_ms = arg;
+    struct host host = { .name = "h", .last_seen_ms = *at_ms };
+    struct device a = {
+        .id = "cpu:a", .host = "h", .backend = "cpu", .last_seen_ms = *at_ms
+    };
+    struct device b = a;
+
+    copy_text(b.id, sizeof b.id, "cpu:b");
+    return hosts_seen(tx, &host, err) == ERR_OK && devices_seen(tx, &a, err) == ERR_OK
+               ? devices_seen(tx, &b, err)
+               : err->code;
+}
+
 static void insert_jobs(struct fixture *f)
 {
+    int64_t at_ms = 1;
+
     insert_job(f);
     insert_second_job(f);
+    fixture_write(f, see, &at_ms);
 }
 
 /* Run N of JOB, of ITEM, with DIGEST. */
@@ -41,6 +60,7 @@ static enum verdict run(struct fixture *f, int n, int job, int item, int digest)
 }
 
 struct found {
+    const char *stacks;
     int count;
     struct regressed_cell last;
 };
@@ -55,15 +75,22 @@ static void take_regressed(void *arg, const struct regressed_cell *cell)
 
 static enum err_code find_regressed(struct tx *tx, void *arg, struct err *err)
 {
-    return figures_each_regressed(tx, 1, take_regressed, arg, err);
+    const struct found *found = arg;
+
+    return figures_each_regressed(tx, found->stacks, take_regressed, arg, err);
+}
+
+static struct found regressed_where(struct fixture *f, const char *stacks)
+{
+    struct found found = { .stacks = stacks };
+
+    fixture_read(f, find_regressed, &found);
+    return found;
 }
 
 static struct found regressed(struct fixture *f)
 {
-    struct found found = { .count = 0 };
-
-    fixture_read(f, find_regressed, &found);
-    return found;
+    return regressed_where(f, "{\"h\":null}");
 }
 
 static void test_other_bits_in_a_later_job_are_a_regression(void **state)
@@ -167,37 +194,6 @@ static void test_sums_are_of_now_and_trust_no_damaged_row(void **state)
     assert_int_equal(figures.cells[VERDICT_INCONCLUSIVE], 1);
 }
 
-struct uses {
-    char text[256];
-};
-
-static void take_use(void *arg, const struct environment_use *use)
-{
-    struct uses *uses = arg;
-    size_t used = strlen(uses->text);
-
-    snprintf(uses->text + used, sizeof uses->text - used, "%s/%s/%d ", use->host,
-             use->stack, (int)use->environment);
-}
-
-static enum err_code list_uses(struct tx *tx, void *arg, struct err *err)
-{
-    return figures_each_use(tx, take_use, arg, err);
-}
-
-/* Device cpu:a is on host h since *ARG. */
-static enum err_code see(struct tx *tx, void *arg, struct err *err)
-{
-    const int64_t *at_ms = arg;
-    struct host host = { .name = "h", .last_seen_ms = *at_ms };
-    struct device device = {
-        .id = "cpu:a", .host = "h", .backend = "cpu", .last_seen_ms = *at_ms
-    };
-
-    return hosts_seen(tx, &host, err) == ERR_OK ? devices_seen(tx, &device, err)
-                                                : err->code;
-}
-
 static enum err_code see_host(struct tx *tx, void *arg, struct err *err)
 {
     struct host host = { .name = "h", .last_seen_ms = 9 };
@@ -206,28 +202,95 @@ static enum err_code see_host(struct tx *tx, void *arg, struct err *err)
     return hosts_seen(tx, &host, err);
 }
 
-static void test_in_use_is_what_was_reported_last(void **state)
+static void test_only_what_is_in_use_counts(void **state)
 {
+    static const struct {
+        const char *stacks;
+        int count;
+    } table[] = {
+        { "{\"h\":null}", 1 },
+        { "{\"h\":[\"x\",\"cpu\"]}", 1 },
+        { "{\"h\":[\"x\"],\"other\":[\"cpu\"]}", 0 },
+        { "{\"other\":null}", 0 },
+        { "{}", 0 },
+    };
     struct fixture *f = *state;
-    struct fixture_run r = completed(2, ORDERED);
-    struct uses uses = { "" };
-    int64_t at_ms = 1;
+    struct fixture_run r = completed(9, FREE);
 
     insert_jobs(f);
-    fixture_write(f, see, &at_ms);
-    run(f, 1, 1, ORDERED, 7);
-    run(f, 3, 1, ORDERED_B, 7); /* of a device that no host has */
-    fixture_read(f, list_uses, &uses);
-    assert_string_equal(uses.text, "h/cpu/1 ");
+    vary(f, 1);
+    run(f, 2, 1, ORDERED, 7);
+    run(f, 3, 1, ORDERED, 7);
+    run(f, 4, 2, ORDERED, 8);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        assert_int_equal(regressed_where(f, table[i].stacks).count, table[i].count);
+    }
     r.environment = 2;
+    store(f, r); /* after run 901, of vary */
+    assert_int_equal(regressed(f).count, 1);
+    r.n = 902;
     store(f, r);
-    uses.text[0] = '\0';
-    fixture_read(f, list_uses, &uses);
-    assert_string_equal(uses.text, "h/cpu/2 ");
-    fixture_write(f, see_host, NULL); /* the host has it no longer */
-    uses.text[0] = '\0';
-    fixture_read(f, list_uses, &uses);
-    assert_string_equal(uses.text, "");
+    assert_int_equal(regressed(f).count, 0);
+    r.n = 903;
+    r.environment = 1;
+    store(f, r);
+    assert_int_equal(regressed(f).count, 1);
+    fixture_write(f, see_host, NULL); /* the host has the device no longer */
+    assert_int_equal(regressed(f).count, 0);
+}
+
+struct dissent_found {
+    char text[128];
+};
+
+static void take_dissenter(void *arg, const char *device, int64_t cells)
+{
+    struct dissent_found *found = arg;
+    size_t used = strlen(found->text);
+
+    snprintf(found->text + used, sizeof found->text - used, "%s:%d ", device, (int)cells);
+}
+
+static enum err_code find_dissenters(struct tx *tx, void *arg, struct err *err)
+{
+    return figures_each_dissenter(tx, "{\"h\":[\"cpu\"]}", take_dissenter, arg, err);
+}
+
+static enum err_code name_one(struct tx *tx, void *arg, struct err *err)
+{
+    return tx_run(
+               tx, err,
+               "INSERT INTO cell_dissenter (cell, device, since_ms)"
+               " SELECT c.id, ?, 5 FROM cell c JOIN case_key k ON k.number = c.case_key"
+               " WHERE k.variant = 'ordered'",
+               (const char *)arg) == ERR_OK
+               ? tx_run(tx, err,
+                        "UPDATE cell SET verdict = 'devices_disagree'"
+                        " WHERE verdict = 'varies' AND distinct_digests = 2")
+               : err->code;
+}
+
+/* One that went away, or was measured in another environment last, is cured. */
+static void test_a_dissenter_that_is_not_in_use_counts_for_nothing(void **state)
+{
+    static char gone[] = "gone", present[] = "cpu:a";
+    struct fixture *f = *state;
+    struct dissent_found found = { "" };
+
+    insert_jobs(f);
+    vary(f, 1);
+    run(f, 2, 1, ORDERED, 7);
+    run(f, 3, 1, ORDERED, 7);
+    run(f, 4, 2, ORDERED, 8);
+    fixture_write(f, name_one, gone);
+    assert_int_equal(regressed(f).count, 0);
+    fixture_read(f, find_dissenters, &found);
+    assert_string_equal(found.text, "");
+    fixture_write(f, name_one, present);
+    assert_int_equal(regressed(f).count, 1);
+    assert_int_equal(regressed(f).last.verdict, VERDICT_DEVICES_DISAGREE);
+    fixture_read(f, find_dissenters, &found);
+    assert_string_equal(found.text, "cpu:a:1 ");
 }
 
 static enum err_code change(struct tx *tx, void *arg, struct err *err)
@@ -281,10 +344,8 @@ static void test_the_newest_report_of_a_host_counts(void **state)
     struct fixture *f = *state;
     struct fixture_run r = completed(2, ORDERED);
     struct told told;
-    int64_t at_ms = 1;
 
     insert_jobs(f);
-    fixture_write(f, see, &at_ms);
     for (int i = 0; i < 3; i++) {
         fixture_write(f, change, facts[i]);
     }
@@ -317,7 +378,8 @@ int main(void)
         STORE_TEST(test_without_a_control_two_runs_are_needed),
         STORE_TEST(test_a_control_is_to_vary),
         STORE_TEST(test_sums_are_of_now_and_trust_no_damaged_row),
-        STORE_TEST(test_in_use_is_what_was_reported_last),
+        STORE_TEST(test_only_what_is_in_use_counts),
+        STORE_TEST(test_a_dissenter_that_is_not_in_use_counts_for_nothing),
         STORE_TEST(test_the_newest_report_of_a_host_counts),
     };
 
