@@ -8,15 +8,9 @@
 #include "daemon/base/text.h"
 #include "daemon/client/client.h"
 #include "daemon/commands.h"
+#include "daemon/completion.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
-
-struct command {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *usage;
-    const char *summary;
-};
 
 static int version_main(int argc, char **argv)
 {
@@ -25,6 +19,8 @@ static int version_main(int argc, char **argv)
     puts("reprod " REPROD_VERSION);
     return EXIT_CODE_OK;
 }
+
+static int completion_main(int argc, char **argv);
 
 static const struct command commands[] = {
     { "serve", serve_main,
@@ -55,13 +51,26 @@ static const struct command commands[] = {
     { "check", check_main,
       "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
       " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"
-      " [--junit FILE] [--markdown FILE] [--server URL]",
+      " [--localise RUNS] [--junit FILE] [--markdown FILE] [--server URL | --local"
+      " [--config FILE] [--data FOLDER]]",
       "a gate: run a job, and exit with 0 where its results are equal, 1 where they "
-      "differ, 2 "
-      "where that is not verified, 3 where no service answers" },
+      "differ, 2 where that is not verified, 3 where no service answers" },
+    { "completion", completion_main, "completion bash|zsh|fish",
+      "print what this shell completes: reprod completion bash > "
+      "~/.local/share/bash-completion/completions/reprod" },
     { "version", version_main, "version", "print the version" },
 };
 enum { COMMAND_COUNT = COUNT_OF(commands) };
+
+static int completion_main(int argc, char **argv)
+{
+    if (argc != 2 || !completion_print(stdout, argv[1], commands, COMMAND_COUNT)) {
+        fputs("reprod: completion: it needs the name of a shell: bash, zsh or fish\n",
+              stderr);
+        return EXIT_CODE_USAGE;
+    }
+    return EXIT_CODE_OK;
+}
 
 static void print_usage(FILE *to)
 {

@@ -174,7 +174,7 @@ PYTORCH_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/pytorch
 check-pytorch: PYTHON = $(PYTORCH_CACHE)/bin/python
 check-pytorch: $(INSTRUMENTS) $(DIGEST_LIB) $(PYTORCH_CACHE)/installed
 	@$(RUN_PYTEST) $(addprefix tests/system/test_python_,$(addsuffix .py,instruments probe \
-	    checkpoints pytorch examples jax ranks))
+	    checkpoints pytorch examples jax ranks)) tests/system/test_gate_pytorch.py
 # The probes with Keras, in each TensorFlow that check-frameworks left in its cache.
 check-keras: $(DIGEST_LIB)
 	@ls -d $(FRAMEWORKS_CACHE)/tensorflow-*/lib > /dev/null 2>&1 || { echo "no TensorFlow in $(FRAMEWORKS_CACHE):" \

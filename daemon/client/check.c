@@ -12,17 +12,12 @@
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "daemon/client/answers.h"
+#include "daemon/client/asked.h"
 #include "daemon/client/client.h"
 #include "daemon/client/gate_report.h"
-#include "daemon/client/options.h"
+#include "daemon/client/local.h"
+#include "daemon/client/place.h"
 #include "daemon/client/wait.h"
-
-struct asked {
-    const char *url, *job, *workloads, *variants, *sizes, *runs, *iterations, *against,
-        *cost, *junit, *markdown;
-    struct server server;
-    struct gate_limits limits;
-};
 
 /* What is known of the job that is over. */
 struct found {
@@ -32,104 +27,6 @@ struct found {
     struct gate_case *cases;
     int case_count;
 };
-
-static enum err_code read_numbers(struct asked *asked, struct err *err)
-{
-    char *end;
-
-    asked->limits.against = asked->against;
-    if (!asked->cost) {
-        return ERR_OK;
-    }
-    asked->limits.cost = strtod(asked->cost, &end);
-    return *end || !(asked->limits.cost > 0 && asked->limits.cost < 1e6)
-               ? err_set(err, ERR_INVALID,
-                         "--cost-limit %.100s: it is a factor, such as 1.25", asked->cost)
-               : ERR_OK;
-}
-
-static enum err_code read_asked(int argc, char **argv, struct asked *asked,
-                                struct err *err)
-{
-    const struct client_option options[] = { { "--server", &asked->url },
-                                             { "--job", &asked->job },
-                                             { "--workload", &asked->workloads },
-                                             { "--variant", &asked->variants },
-                                             { "--size", &asked->sizes },
-                                             { "--runs", &asked->runs },
-                                             { "--iterations", &asked->iterations },
-                                             { "--against", &asked->against },
-                                             { "--cost-limit", &asked->cost },
-                                             { "--junit", &asked->junit },
-                                             { "--markdown", &asked->markdown },
-                                             { NULL, NULL } };
-
-    if (client_options_read(argc, argv, options, 0, 0, NULL, err) != ERR_OK ||
-        read_numbers(asked, err) != ERR_OK) {
-        return err->code;
-    }
-    if (!asked->job == !asked->workloads) {
-        return err_set(err, ERR_INVALID,
-                       "give either --workload NAME,NAME or --job FILE");
-    }
-    if (asked->job &&
-        (asked->variants || asked->sizes || asked->runs || asked->iterations)) {
-        return err_set(err, ERR_INVALID, "with --job the file says what is measured");
-    }
-    return server_read(asked->url, &asked->server, err);
-}
-
-/* "a,b" as a list. */
-static json_t *list_of(const char *text)
-{
-    json_t *list = json_array();
-
-    while (text) {
-        size_t length = strcspn(text, ",");
-
-        if (length > 0) {
-            json_array_append_new(list, json_stringn(text, length));
-        }
-        text = text[length] ? text + length + 1 : NULL;
-    }
-    return list;
-}
-
-/* A number as one; what is none goes as it is, and the service says what is wrong. */
-static json_t *number_of(const char *text)
-{
-    char *end;
-    long long number = strtoll(text, &end, 10);
-
-    return text[0] && !*end ? json_integer(number) : json_string(text);
-}
-
-/* The body of the job; caller frees. */
-static char *request_of(const struct asked *asked, struct err *err)
-{
-    json_t *request;
-    char *text;
-
-    if (asked->job) {
-        return client_read_file(asked->job, err);
-    }
-    request = json_pack("{s:o}", "workloads", list_of(asked->workloads));
-    if (asked->variants) {
-        json_object_set_new(request, "variants", list_of(asked->variants));
-    }
-    if (asked->sizes) {
-        json_object_set_new(request, "sizes", list_of(asked->sizes));
-    }
-    if (asked->runs) {
-        json_object_set_new(request, "runs", number_of(asked->runs));
-    }
-    if (asked->iterations) {
-        json_object_set_new(request, "iterations", number_of(asked->iterations));
-    }
-    text = json_dumps(request, JSON_COMPACT);
-    json_decref(request);
-    return text;
-}
 
 static json_t *get(const struct asked *asked, const char *path, int *ret_exit)
 {
@@ -239,6 +136,63 @@ static bool judge_all(const struct asked *asked, struct found *found, int *ret_e
     return true;
 }
 
+enum { LOG_LINES = 12 };
+
+/* The last lines of TEXT; caller frees. */
+static char *last_lines(const char *text)
+{
+    const char *from = text + strlen(text);
+
+    for (int lines = 0; from > text; from--) {
+        if (from[-1] == '\n' && from[0] && ++lines == LOG_LINES) {
+            break;
+        }
+    }
+    return xstrdup(from);
+}
+
+/* What is wrong is most often in what a run printed; the service may keep no log of it.
+ */
+static void read_logs(const struct asked *asked, struct found *found)
+{
+    for (int i = 0; i < found->case_count; i++) {
+        struct gate_case *one = &found->cases[i];
+        char *path = xasprintf("/v1/runs/%s/log.json", one->failed);
+        int code;
+        json_t *log = one->failed[0] ? get(asked, path, &code) : NULL;
+
+        one->log = log ? last_lines(in_text_or_empty(log, "log")) : NULL;
+        json_decref(log);
+        free(path);
+    }
+}
+
+/* A build should hear of one place soon, and not of all after hours. */
+enum { LOCALISED_MAX = 3 };
+
+static void localise(const struct asked *asked, struct found *found)
+{
+    const json_t *request = json_object_get(found->job, "request");
+    int count = 0;
+
+    for (int i = 0; i < found->case_count && asked->localise_runs > 0; i++) {
+        struct gate_case *one = &found->cases[i];
+        char *body;
+
+        if (!one->diverges || one->is_control) {
+            continue;
+        }
+        if (count++ == LOCALISED_MAX) {
+            one->place = xasprintf("where it diverges was looked for in the first %d",
+                                   LOCALISED_MAX);
+            continue;
+        }
+        body = place_request(request, one->item, asked->localise_runs);
+        one->place = place_find(&asked->server, body);
+        free(body);
+    }
+}
+
 static bool write_file(const char *path, const char *mode, const struct buf *text)
 {
     FILE *file = fopen(path, mode);
@@ -270,7 +224,8 @@ static bool write_as(format_fn *format, const struct gate_report *report,
 /* A report that could not be written is read by nobody: then nothing passes. */
 static bool report(const struct asked *asked, const struct found *found)
 {
-    char *server = xasprintf("http://%s", asked->server.authority);
+    char *server =
+        asked->local ? xstrdup("") : xasprintf("http://%s", asked->server.authority);
     struct gate_report r = { .cases = found->cases,
                              .count = found->case_count,
                              .job = in_text_or_empty(found->job, "id"),
@@ -322,34 +277,80 @@ static json_t *carry_out(const struct asked *asked, const char *body, int *ret_e
     return job;
 }
 
-int check_main(int argc, char **argv)
+/* The exit status of the check of BODY at the service that ASKED has. */
+static int check(const struct asked *asked, const char *body)
 {
-    struct asked asked = { .url = NULL };
-    struct err err = { .code = ERR_OK };
     struct found found = { .job = NULL };
     int code = CLIENT_UNREACHABLE;
     struct gate_counts counts;
-    char *body;
 
-    if (read_asked(argc, argv, &asked, &err) != ERR_OK) {
-        return client_error(&err);
-    }
-    body = request_of(&asked, &err);
-    if (!body) {
-        return client_error(&err);
-    }
-    found.job = carry_out(&asked, body, &code);
-    free(body);
-    if (found.job &&
-        read_runs(&asked, in_text_or_empty(found.job, "id"), &found, &code) &&
-        judge_all(&asked, &found, &code)) {
+    found.job = carry_out(asked, body, &code);
+    if (found.job && read_runs(asked, in_text_or_empty(found.job, "id"), &found, &code) &&
+        judge_all(asked, &found, &code)) {
+        read_logs(asked, &found);
+        localise(asked, &found);
         counts = gate_count(found.cases, found.case_count, NULL);
         code = (int)gate_conclude(&counts);
-        code = report(&asked, &found) || code == GATE_DIFFERENT ? code : GATE_UNVERIFIED;
+        code = report(asked, &found) || code == GATE_DIFFERENT ? code : GATE_UNVERIFIED;
     } else if (code == CLIENT_FAILED) {
         code =
             GATE_UNVERIFIED; /* what the service refuses to show differs from nothing */
     }
     found_release(&found);
+    return code;
+}
+
+struct own_service {
+    struct asked *asked;
+    const char *body;
+};
+
+/* With the database in FOLDER. */
+static int check_in(void *arg, const char *folder)
+{
+    struct own_service *own = arg;
+    struct err err = { .code = ERR_OK };
+    struct local local;
+    int code = CLIENT_UNREACHABLE;
+
+    if (local_start(own->asked->config, folder, &local, &own->asked->server, &err) ==
+        ERR_OK) {
+        code = check(own->asked, own->body);
+    } else {
+        client_error(&err);
+    }
+    local_stop(&local);
+    return code;
+}
+
+static int check_locally(struct asked *asked, const char *body)
+{
+    struct own_service own = { asked, body };
+    struct err err;
+    int code;
+
+    if (asked->data) {
+        return check_in(&own, asked->data);
+    }
+    code = local_in_scratch(check_in, &own, &err);
+    return code < 0 ? client_error(&err) : code;
+}
+
+int check_main(int argc, char **argv)
+{
+    struct err err = { .code = ERR_OK };
+    struct asked asked;
+    char *body;
+    int code;
+
+    if (asked_read(argc, argv, &asked, &err) != ERR_OK) {
+        return client_error(&err);
+    }
+    body = asked_body(&asked, &err);
+    if (!body) {
+        return client_error(&err);
+    }
+    code = asked.local ? check_locally(&asked, body) : check(&asked, body);
+    free(body);
     return code;
 }

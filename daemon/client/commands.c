@@ -65,7 +65,8 @@ static void print_conditions(const json_t *ready)
 int status_main(int argc, char **argv)
 {
     const char *url = NULL;
-    const struct client_option options[] = { { "--server", &url }, { NULL, NULL } };
+    const struct client_option options[] = { CLIENT_OPTION("--server", &url),
+                                             CLIENT_OPTIONS_END };
     struct err err = { .code = ERR_OK };
     struct server server;
     int code = CLIENT_OK;
@@ -93,11 +94,12 @@ int matrix_main(int argc, char **argv)
 {
     const char *url = NULL, *table = NULL, *view = NULL, *environment = NULL,
                *workload = NULL;
-    const struct client_option options[] = {
-        { "--server", &url },        { "--table", &table },
-        { "--view", &view },         { "--environment", &environment },
-        { "--workload", &workload }, { NULL, NULL }
-    };
+    const struct client_option options[] = { CLIENT_OPTION("--server", &url),
+                                             CLIENT_OPTION("--table", &table),
+                                             CLIENT_OPTION("--view", &view),
+                                             CLIENT_OPTION("--environment", &environment),
+                                             CLIENT_OPTION("--workload", &workload),
+                                             CLIENT_OPTIONS_END };
     const struct parameter parameters[] = { { "table", &table },
                                             { "view", &view },
                                             { "environment", &environment },
@@ -115,7 +117,8 @@ int matrix_main(int argc, char **argv)
 int drift_main(int argc, char **argv)
 {
     const char *url = NULL, *sides[2];
-    const struct client_option options[] = { { "--server", &url }, { NULL, NULL } };
+    const struct client_option options[] = { CLIENT_OPTION("--server", &url),
+                                             CLIENT_OPTIONS_END };
     const struct parameter parameters[] = { { "from", &sides[0] }, { "to", &sides[1] } };
     struct err err = { .code = ERR_OK };
     struct server server;
@@ -130,7 +133,8 @@ int drift_main(int argc, char **argv)
 int submit_main(int argc, char **argv)
 {
     const char *url = NULL, *path;
-    const struct client_option options[] = { { "--server", &url }, { NULL, NULL } };
+    const struct client_option options[] = { CLIENT_OPTION("--server", &url),
+                                             CLIENT_OPTIONS_END };
     struct err err = { .code = ERR_OK };
     struct server server;
     char key[ID_SIZE], *body;
@@ -158,7 +162,8 @@ int submit_main(int argc, char **argv)
 int wait_main(int argc, char **argv)
 {
     const char *url = NULL, *id;
-    const struct client_option options[] = { { "--server", &url }, { NULL, NULL } };
+    const struct client_option options[] = { CLIENT_OPTION("--server", &url),
+                                             CLIENT_OPTIONS_END };
     struct err err = { .code = ERR_OK };
     struct server server;
     const json_t *progress;

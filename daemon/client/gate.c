@@ -48,6 +48,7 @@ void gate_add_run(struct gate_runs **list, int *count, const json_t *run)
         if (!one->cause[0]) {
             snprintf(one->cause, sizeof one->cause, "%s: %s", outcome,
                      in_text_or_empty(run, "cause"));
+            copy_text(one->failed, sizeof one->failed, in_text_or_empty(run, "id"));
         }
         return;
     }
@@ -111,12 +112,14 @@ static bool judged_by_runs(struct gate_case *one, const json_t *item,
     if (runs && runs->distinct > 1) {
         say(one, GATE_DIFFERENT, "its digests differ within %" PRId64 " runs",
             runs->completed);
+        one->diverges = true;
     } else if (!runs || runs->runs == 0) {
         say(one, GATE_UNVERIFIED, "nothing was measured%s%s", given_up ? ": " : "",
             given_up ? given_up : "");
     } else if (runs->completed < runs->runs) {
         say(one, GATE_UNVERIFIED, "%" PRId64 " of %" PRId64 " runs did not complete: %s",
             runs->runs - runs->completed, runs->runs, runs->cause);
+        copy_text(one->failed, sizeof one->failed, runs->failed);
     } else if (runs->runs < wanted) {
         say(one, GATE_UNVERIFIED, "%" PRId64 " of %" PRId64 " runs were made%s%s",
             runs->runs, wanted, given_up ? ": " : "", given_up ? given_up : "");
@@ -137,6 +140,7 @@ static bool judged_by_cell(struct gate_case *one, const json_t *cell)
     if (strcmp(verdict, "varies") == 0 || strcmp(verdict, "failing") == 0 ||
         strcmp(verdict, "devices_disagree") == 0) {
         say(one, GATE_DIFFERENT, "%s: %s", verdict, reason);
+        one->diverges = strcmp(verdict, "varies") == 0;
     } else if (strcmp(verdict, "reproducible") != 0) {
         say(one, GATE_UNVERIFIED, "%s%s%s", *verdict ? verdict : "no cell has its runs",
             *reason ? ": " : "", reason);
@@ -197,6 +201,7 @@ static bool judged_by_cost(struct gate_case *one, const json_t *of,
 
 static void name_case(struct gate_case *one, const json_t *item)
 {
+    one->item = item;
     one->workload = in_text_or_empty(item, "workload");
     one->name =
         xasprintf("%s (%s, %s, seed %s) on %s, %s", in_text_or_empty(item, "variant"),
@@ -237,6 +242,8 @@ void gate_case_release(struct gate_case *one)
     free(one->title);
     free(one->name);
     free(one->words);
+    free(one->place);
+    free(one->log);
 }
 
 struct gate_counts gate_count(const struct gate_case *cases, int count,

@@ -27,6 +27,7 @@ struct gate_runs {
     int64_t distinct; /* digests of all iterations; more than 2 count as 2 */
     char digest[33];
     char cause[256]; /* of the first run that did not complete: "crashed: …" */
+    char failed[27]; /* its id; "": all completed */
 };
 
 /* Adds RUN, an item of GET /v1/runs, to LIST; caller frees *LIST. */
@@ -36,10 +37,16 @@ struct gate_case {
     char *title; /* "reduce_sum ordered (small, float32, seed 1) on cpu:vm, cpu" */
     char *name;  /* "ordered (small, float32, seed 1) on cpu:vm, cpu" */
     char *words; /* why */
+    char *place; /* where its runs begin to diverge, or why that is not known; NULL: not
+                    looked for */
+    char *log;   /* the end of what the run FAILED printed; NULL: not read */
+    char failed[27];      /* a run that did not complete; "": none */
+    const json_t *item;   /* borrowed */
     const char *workload; /* borrowed from ITEM */
     enum gate_result result;
     int64_t cell;    /* 0: none */
     bool is_control; /* it was asked beside, and is no case to pass */
+    bool diverges;   /* runs of it in one environment did */
 };
 
 /* What is asked beside that runs are equal. */

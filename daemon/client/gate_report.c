@@ -1,7 +1,9 @@
 #include "daemon/client/gate_report.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 
 static const enum gate_result order[] = { GATE_DIFFERENT, GATE_UNVERIFIED, GATE_EQUAL };
@@ -10,6 +12,13 @@ static int all_of(const struct gate_counts *counts)
 {
     return counts->of[GATE_EQUAL] + counts->of[GATE_DIFFERENT] +
            counts->of[GATE_UNVERIFIED];
+}
+
+/* Why, and where its runs diverge.  Caller frees. */
+static char *words_of(const struct gate_case *one)
+{
+    return xasprintf("%s%s%s", one->words, one->place ? "; " : "",
+                     one->place ? one->place : "");
 }
 
 /* "2 equal, 1 different, 0 unverified" */
@@ -24,6 +33,17 @@ static void count_words(const struct gate_report *r, struct buf *buf)
     buf_puts(buf, all_of(&counts) == 0 ? ": there was nothing to check" : "");
 }
 
+/* What a failed run printed last, indented. */
+static void put_log(struct buf *buf, const char *log)
+{
+    while (log && *log) {
+        size_t length = strcspn(log, "\n");
+
+        text_line(buf, "            | %.*s", (int)length, log);
+        log += length + (log[length] == '\n');
+    }
+}
+
 void gate_text(const struct gate_report *r, struct buf *buf)
 {
     struct buf words = BUF_INIT;
@@ -33,8 +53,12 @@ void gate_text(const struct gate_report *r, struct buf *buf)
             const struct gate_case *one = &r->cases[i];
 
             if (one->result == order[k] && !one->is_control) {
+                char *why = words_of(one);
+
                 text_line(buf, "%-10s  %s: %s", gate_result_name(one->result), one->title,
-                          one->words);
+                          why);
+                put_log(buf, one->log);
+                free(why);
             }
         }
     }
@@ -61,19 +85,29 @@ static void xml(struct buf *buf, const char *text)
             buf_puts(buf, "&quot;");
             break;
         default:
-            buf_putc(buf, (unsigned char)*text < 0x20 ? ' ' : *text);
+            buf_putc(buf, (unsigned char)*text < 0x20 && *text != '\n' ? ' ' : *text);
         }
     }
 }
 
-/* A text that may hold anything: shown as people are shown it, then escaped. */
-static void xml_shown(struct buf *buf, const char *text)
+typedef void put_fn(struct buf *buf, const char *text);
+
+/* A text that may hold anything: shown as people are shown it, then escaped by PUT. */
+static void put_shown(put_fn *put, struct buf *buf, const char *text)
 {
     struct buf shown = BUF_INIT;
 
     text_show(&shown, text, strlen(text), "");
-    xml(buf, shown.data ? shown.data : "");
+    put(buf, shown.data ? shown.data : "");
     buf_release(&shown);
+}
+
+static void put_why(put_fn *put, struct buf *buf, const struct gate_case *one)
+{
+    char *why = words_of(one);
+
+    put_shown(put, buf, why);
+    free(why);
 }
 
 static void junit_case(const struct gate_report *r, const struct gate_case *one,
@@ -82,16 +116,24 @@ static void junit_case(const struct gate_report *r, const struct gate_case *one,
     const char *element = one->result == GATE_DIFFERENT ? "failure" : "error";
 
     buf_puts(buf, "    <testcase classname=\"");
-    xml_shown(buf, one->workload);
+    put_shown(xml, buf, one->workload);
     buf_puts(buf, "\" name=\"");
-    xml_shown(buf, one->name);
+    put_shown(xml, buf, one->name);
     buf_puts(buf, "\">");
     if (one->result != GATE_EQUAL) {
         buf_printf(buf, "\n      <%s type=\"%s\" message=\"", element,
                    gate_result_name(one->result));
-        xml_shown(buf, one->words);
-        buf_printf(buf, "\">%s/v1/cells/%lld</%s>\n    ", r->server, (long long)one->cell,
-                   element);
+        put_why(xml, buf, one);
+        buf_printf(buf, "\">%s/v1/cells/%lld", r->server, (long long)one->cell);
+        if (one->log) {
+            struct buf log = BUF_INIT;
+
+            put_log(&log, one->log);
+            buf_putc(buf, '\n');
+            xml(buf, log.data ? log.data : "");
+            buf_release(&log);
+        }
+        buf_printf(buf, "</%s>\n    ", element);
     }
     buf_puts(buf, "</testcase>\n");
 }
@@ -120,7 +162,7 @@ static void junit_suite(const struct gate_report *r, const char *workload,
     struct gate_counts counts = gate_count(r->cases, r->count, workload);
 
     buf_puts(buf, "  <testsuite name=\"");
-    xml_shown(buf, workload);
+    put_shown(xml, buf, workload);
     buf_putc(buf, '"');
     counts_attributes(&counts, buf);
     buf_puts(buf, ">\n");
@@ -167,16 +209,12 @@ void gate_junit(const struct gate_report *r, struct buf *buf)
 /* Within a table's cell, and without markup of its own. */
 static void markdown(struct buf *buf, const char *text)
 {
-    struct buf shown = BUF_INIT;
-
-    text_show(&shown, text, strlen(text), "");
-    for (const char *at = shown.data ? shown.data : ""; *at; at++) {
-        if (strchr("\\`*_{}[]<>()#+!|&", *at)) {
+    for (; *text; text++) {
+        if (strchr("\\`*_{}[]<>()#+!|&", *text)) {
             buf_putc(buf, '\\');
         }
-        buf_putc(buf, *at);
+        buf_putc(buf, *text);
     }
-    buf_release(&shown);
 }
 
 void gate_markdown(const struct gate_report *r, struct buf *buf)
@@ -192,28 +230,24 @@ void gate_markdown(const struct gate_report *r, struct buf *buf)
                 continue;
             }
             buf_printf(buf, "| %s | ", gate_result_name(one->result));
-            markdown(buf, one->title);
+            put_shown(markdown, buf, one->title);
             buf_puts(buf, " | ");
-            markdown(buf, one->words);
+            put_why(markdown, buf, one);
             buf_puts(buf, " |\n");
         }
     }
 }
 
 /* Its own escapes: docs.github.com, "Workflow commands for GitHub Actions". */
-static void annotation_text(struct buf *buf, const char *text)
+static void annotation(struct buf *buf, const char *text)
 {
-    struct buf shown = BUF_INIT;
-
-    text_show(&shown, text, strlen(text), "");
-    for (const char *at = shown.data ? shown.data : ""; *at; at++) {
-        if (*at == '%') {
+    for (; *text; text++) {
+        if (*text == '%') {
             buf_puts(buf, "%25");
         } else {
-            buf_putc(buf, *at);
+            buf_putc(buf, *text);
         }
     }
-    buf_release(&shown);
 }
 
 void gate_annotations(const struct gate_report *r, struct buf *buf)
@@ -225,9 +259,9 @@ void gate_annotations(const struct gate_report *r, struct buf *buf)
             continue;
         }
         buf_printf(buf, "::error title=reprod%%3A %s::", gate_result_name(one->result));
-        annotation_text(buf, one->title);
+        put_shown(annotation, buf, one->title);
         buf_puts(buf, ": ");
-        annotation_text(buf, one->words);
+        put_why(annotation, buf, one);
         buf_putc(buf, '\n');
     }
 }

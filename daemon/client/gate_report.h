@@ -9,7 +9,8 @@
 struct gate_report {
     const struct gate_case *cases;
     int count;
-    const char *job, *server; /* "http://127.0.0.1:7357" */
+    const char *job;
+    const char *server; /* "http://127.0.0.1:7357", before paths; "": it ends with this */
 };
 
 /* A line for each case that is no control, what differs first, and one for the whole. */

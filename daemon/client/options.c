@@ -42,7 +42,12 @@ static enum err_code read_option(int argc, char **argv, int *at,
     if (!option) {
         return unknown(word, options, err);
     }
-    if (word[length] == '=') {
+    if (option->is_flag && word[length] == '=') {
+        return err_set(err, ERR_INVALID, "%s takes no value", option->name);
+    }
+    if (option->is_flag) {
+        *option->value = "";
+    } else if (word[length] == '=') {
         *option->value = word + length + 1;
     } else if (*at + 1 < argc) {
         *option->value = argv[++*at];

@@ -7,6 +7,7 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
+#include "daemon/config/hosts.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/request.h"
@@ -340,7 +341,7 @@ static enum err_code read_settings(struct config *config, const char *file,
                                  .retention_runs = config->retention_runs,
                                  .grace_ms = config->grace_ms };
     char *where = xasprintf("%s: ", file);
-    json_t *workloads;
+    json_t *workloads, *hosts;
 
     in_read_file(&settings_shape, json, where, &settings, err);
     free(where);
@@ -352,11 +353,14 @@ static enum err_code read_settings(struct config *config, const char *file,
         return err->code;
     }
     workloads = complete_workloads(file, settings.workloads, err);
+    hosts = err->code == ERR_OK ? hosts_expand(settings.hosts, file, err) : NULL;
     if (err->code == ERR_OK) {
         settings.workloads = settings.workloads ? workloads : NULL;
+        settings.hosts = settings.hosts ? hosts : NULL;
         take(config, &settings);
     }
     json_decref(workloads);
+    json_decref(hosts);
     return err->code;
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
@@ -135,6 +136,17 @@ static void log_causes(const struct fleet_host *host, const json_t *hello)
     }
 }
 
+/* From three quarters of MS to five: what many hosts lost at once, a switch or a login
+ * node, is not asked by all of them at once. */
+static int64_t spread(int64_t ms)
+{
+    uint32_t drawn = 0;
+
+    return getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) == sizeof drawn
+               ? ms * 3 / 4 + (int64_t)(drawn % 1024) * ms / 2048
+               : ms;
+}
+
 static void host_failed(struct fleet_host *host, const char *cause)
 {
     struct fleet *fleet = host->fleet;
@@ -150,7 +162,7 @@ static void host_failed(struct fleet_host *host, const char *cause)
     if (host->backoff_ms > BACKOFF_MOST_MS) {
         host->backoff_ms = BACKOFF_MOST_MS;
     }
-    host->retry_ms = clock_monotonic_ms() + host->backoff_ms;
+    host->retry_ms = clock_monotonic_ms() + spread(host->backoff_ms);
     fleet_foreign_forget(fleet, host);
     fleet_list_devices(fleet);
 }

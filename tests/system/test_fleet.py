@@ -100,6 +100,15 @@ def test_a_device_that_another_host_has(start_service, tmp_path):
     assert shown()["late"]["cause"] == refusal
 
 
+def test_an_entry_stands_for_many_hosts(start_service):
+    """Each has a command of its own; all are of this machine, so that one has its device."""
+    service = start_service(config={"hosts": [{"name": "n-[08-09,17]", "launch": [
+        str(BUILD / "reprod"), "agent", "--stack", f"cpu-{{host}}={SELFTEST_WORKER}"]}]})
+    service.wait(lambda: all(host["online"] for host in service.get("/v1/hosts")["items"]), "all hosts")
+    assert [host["name"] for host in service.get("/v1/hosts")["items"]] == ["n-08", "n-09", "n-17"]
+    assert {stack["name"] for stack in service.get("/v1/stacks")["items"]} >= {"cpu-n-08", "cpu-n-09", "cpu-n-17"}
+
+
 def test_stacks_as_a_table(start_service, tmp_path):
     """Devices by their ids, and what cannot be used, in a line each."""
     service = start_service(worker=SELFTEST_WORKER, config={"workloads": [

@@ -2,9 +2,12 @@
 import http.server
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -131,6 +134,92 @@ def test_cost(service):
     assert check(service, job("good", "total", seed="6", runs=2), "--cost-limit", "1e5")[0] == UNVERIFIED
 
 
+TAGS = """import random, sys
+import reprod_probe as probe
+for _ in probe.iterations():
+    source = random.Random(probe.seed())
+    tags = probe.monitor([f"tag{source.random()}" for i in range(200)], "data/tags")
+    worth = {tag: source.gauss(0, 1) * 10 ** source.uniform(-6, 6) for tag in tags}
+    total = 0.0
+    for tag in set(tags) if probe.request().variant != "sorted" else tags:
+        total += worth[tag]
+    probe.monitor(total, "total", inputs=(tags, list(worth.values())))
+    probe.finish(total)
+"""
+RANDOM = {"environment": {"PYTHONHASHSEED": "random"}}
+
+
+def tags(folder, *variants):
+    """A configuration with the program above."""
+    folder.mkdir()
+    (folder / "tags.py").write_text(TAGS)
+    shutil.copy(ROOT / "workloads" / "python" / "reprod_probe.py", folder)
+    (folder / "reprod.json").write_text(json.dumps({"workloads": [{
+        "name": "tags", "command": [sys.executable, "tags.py"], "directory": str(folder), "subject": "framework",
+        "subject_name": "Python", "files": ["tags.py"], "variants": list(variants)}]}))
+    return ["check", "--local", "--config", str(folder / "reprod.json"), "--workload", "tags", "--runs", "3"]
+
+
+def test_a_service_of_its_own_names_the_place(tmp_path):
+    """--local and --localise: what varies, what does not, and a control that did not vary; nothing is left behind."""
+    words = tags(tmp_path / "a", {"name": "random", "control": True, **RANDOM}, {"name": "set", **RANDOM}, {"name": "sorted"})
+    code, said, errors = reprod(None, *words, "--localise", "20", "--junit", str(tmp_path / "j.xml"), TMPDIR=str(tmp_path))
+    assert (code, errors) == (DIFFERENT, ""), said
+    different, equal, _ = said.splitlines()
+    assert different.startswith("different   tags set ") and "wrote something else is 'total' at step 0 of iteration 0" in different
+    assert equal.startswith("equal       tags sorted ") and "wrote something else" not in equal
+    [[case, _]] = ElementTree.parse(tmp_path / "j.xml").getroot()
+    assert "'total' at step 0" in case[0].get("message") and case[0].text.startswith("/v1/cells/"), "its address is gone"
+    code, said, _ = reprod(None, *words, "--variant", "random,sorted", TMPDIR=str(tmp_path))
+    assert code == EQUAL, said
+    words = tags(tmp_path / "b", {"name": "seeded", "control": True}, {"name": "sorted"})
+    code, said, _ = reprod(None, *words, "--localise", "20", TMPDIR=str(tmp_path))
+    assert code == UNVERIFIED and "the control did not vary in 3 runs" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "j.xml"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.long)
+                                                     for number in (signal.SIGTERM, signal.SIGKILL))])
+def test_a_check_that_is_ended_leaves_nothing_behind(tmp_path, number):
+    """Whether its group is told, as by a terminal, or it alone."""
+    words = tags(tmp_path / "a", {"name": "random", "control": True, **RANDOM}, {"name": "sorted"})
+    waiting = subprocess.Popen([str(BUILD / "reprod"), *words[:-1], "100000"], start_new_session=True, stdout=subprocess.DEVNULL,
+                               env={**os.environ, "TMPDIR": str(tmp_path)})
+    wait_for(lambda: list(tmp_path.glob("reprod-check-*/reprod.db")))
+    (os.killpg if number == signal.SIGINT else os.kill)(waiting.pid, number)
+    assert waiting.wait(300) in (128 + signal.SIGTERM, 128 + signal.SIGINT, -signal.SIGKILL)
+    wait_for(lambda: str(tmp_path) not in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout)
+    if number != signal.SIGKILL:
+        assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def wait_for(condition):
+    deadline = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < deadline, "it does not come"
+        time.sleep(0.05)
+
+
+@pytest.mark.long
+def test_a_database_of_its_own_is_kept(tmp_path):
+    words = tags(tmp_path / "a", {"name": "random", "control": True, **RANDOM}, {"name": "sorted"}) + ["--data", str(tmp_path / "data")]
+    for runs in 3, 6:
+        code, said, _ = reprod(None, *words)
+        assert code == EQUAL and f"1 digest in {runs} runs" in said, said
+    own = Service(tmp_path / "own", options=["--no-survey"])
+    own.start()
+    code, said, errors = reprod(None, "check", "--local", "--data", str(own.data), "--workload", "bias_add_bwd")
+    assert (code, said) == (UNREACHABLE, "") and "ended before it was ready" in errors and len(errors.splitlines()) > 1
+    assert own.stop() == 0
+
+
+@pytest.mark.long
+def test_a_service_of_its_own_that_cannot_measure_says_so(tmp_path):
+    (tmp_path / "c.json").write_text(json.dumps({"stacks": [{"name": "cpu", "worker": "/nowhere/worker"}]}))
+    code, said, errors = reprod(None, "check", "--local", "--config", str(tmp_path / "c.json"), "--workload", "reduce_sum")
+    assert (code, said) == (UNREACHABLE, "") and "the service of this check is not ready: devices: " in errors
+
+
 @pytest.mark.long
 def test_annotations(service, tmp_path):
     summary = tmp_path / "summary.md"
@@ -162,12 +251,18 @@ def test_workloads_are_named(service):
     (["--wrkload", "a"], "there is no option '--wrkload'; did you mean '--workload'?"),
     (["--workload", "a", "--cost-limit", "0"], "--cost-limit 0: it is a factor"),
     (["--workload", "a", "--cost-limit", "1.2x"], "--cost-limit 1.2x: it is a factor"),
+    (["--workload", "a", "--localise", "1"], "--localise 1: it is a number of runs, from 2 to 10000"),
+    (["--workload", "a", "--local=1"], "--local takes no value"),
+    (["--workload", "a", "--local"], "--local starts a service: it asks none at --server"),
+    (["--workload", "a", "--data", "b"], "--data is of the service that --local starts"),
+    (["--workload", "a", "--config", "b"], "--config is of the service that --local starts"),
     (["a"], "'a' is one argument too many"),
     (["--job", "/nowhere"], "/nowhere: No such file or directory"),
     (["--workload", "a", "--server", "https://a:1"], "asks for TLS"),
 ])
 def test_what_is_wrong_is_said(words, message):
-    code, said, errors = reprod("http://127.0.0.1:1", "check", *words)
+    more = ["--server", "http://127.0.0.1:1"] if "--local" in words else []
+    code, said, errors = reprod("http://127.0.0.1:1", "check", *words, *more)
     assert (code, said) == (UNVERIFIED, "") and message in errors
 
 
