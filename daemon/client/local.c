@@ -184,6 +184,7 @@ static enum err_code wait_until_ready(struct local *local, struct server *server
             heard = 0;
             without += lost;
         } else if (listens && is_ready(server, err)) {
+            server->is_own = true;
             err->code = ERR_OK;
             return ERR_OK;
         } else {

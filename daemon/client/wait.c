@@ -85,11 +85,36 @@ static bool is_away(const struct server *server, const char *path, json_t **ret_
     return away;
 }
 
+/* Whether a service of this command's own is not ready for as long: its database is
+ * damaged, or its hosts are gone, and its jobs would stay as they are. */
+static bool is_lost(const struct server *server, int64_t *since_ms, int *ret_exit)
+{
+    struct answer answer;
+    struct err err;
+    bool lost = false;
+
+    if (!server->is_own) {
+        return false;
+    }
+    if (server_ask(server, "GET", "/readyz", NULL, NULL, &answer, &err) != ERR_OK ||
+        answer.status != 503) {
+        *since_ms = 0;
+    } else {
+        *since_ms = *since_ms ? *since_ms : clock_monotonic_ms();
+        lost = clock_monotonic_ms() - *since_ms >= AWAY_MS;
+    }
+    if (lost) {
+        *ret_exit = client_refused(&answer);
+    }
+    answer_release(&answer);
+    return lost;
+}
+
 json_t *client_wait(const struct server *server, const char *id, int *ret_exit)
 {
     char *path = xasprintf("/v1/jobs/%s", id);
     int pause = FIRST_MS;
-    int64_t away_ms = 0; /* when it was first seen to be; 0: it is not */
+    int64_t away_ms = 0, lost_ms = 0; /* since when it is seen to be; 0: it is not */
     json_t *job = NULL;
 
     for (;;) {
@@ -110,6 +135,10 @@ json_t *client_wait(const struct server *server, const char *id, int *ret_exit)
         }
         show_progress(job);
         json_decref(job);
+        job = NULL;
+        if (pause == SLOWEST_MS && is_lost(server, &lost_ms, ret_exit)) {
+            break;
+        }
         sleep_ms(pause);
         pause = 2 * pause < SLOWEST_MS ? 2 * pause : SLOWEST_MS;
     }

@@ -142,6 +142,19 @@ def test_a_host_that_does_not_come_is_missed(tmp_path):
     assert (code, said) == (UNREACHABLE, "") and "host b is not online: " in errors
 
 
+@pytest.mark.long
+def test_a_database_that_is_damaged_is_not_waited_for(tmp_path):
+    """The service takes the job, sees the damage, and measures nothing."""
+    words = [*configured(tmp_path), "--data", str(tmp_path / "data")]
+    code, said, _ = check(None, *words)
+    assert code in (EQUAL, UNVERIFIED) and "(job 01" in said
+    with open(tmp_path / "data" / "reprod.db", "r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xa5" * 3 * 4096)
+    code, said, errors = check(None, *words, "--runs", "10000")
+    assert (code, said) == (UNREACHABLE, "") and "is damaged" in errors
+
+
 @pytest.mark.parametrize("closed", ["<&-", "<&- 2>&-"])
 def test_a_service_of_its_own_where_descriptors_are_closed(tmp_path, closed):
     code, said, _ = check(None, *configured(tmp_path), before=["sh", "-c", f'exec "$@" {closed}', "sh"])
