@@ -261,7 +261,7 @@ static void cell_json(const struct request *r, const struct cell *cell,
     out_name(out, "digest", cell->digest);
     cell_departures_json(out, cell);
     times_json(out, cell);
-    cost_json(out, cost, control ? control->key.variant : NULL);
+    cost_json(out, cost, control ? control->key.variant : NULL, cell->key.size);
     out_format(out, "history", "/v1/cells/%" PRId64 "/history", cell->id);
     out_format(out, "digests", "/v1/cells/%" PRId64 "/evidence", cell->id);
     out_format(out, "runs", "/v1/runs?cell=%" PRId64, cell->id);

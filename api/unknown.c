@@ -67,6 +67,25 @@ enum err_code unknown_device(struct tx *tx, const char *id, struct err *err)
     return code;
 }
 
+static void add_host(void *arg, const struct host *host)
+{
+    choices_add(arg, host->name);
+}
+
+enum err_code unknown_host(struct tx *tx, const char *name, struct err *err)
+{
+    struct choices known = { .count = 0 };
+    char hint[NEAREST_HINT_SIZE];
+    enum err_code code = hosts_each(tx, add_host, &known, err);
+
+    if (code == ERR_OK) {
+        code = err_set(err, ERR_NOT_FOUND, "there is no host '%.64s'%s", name,
+                       choices_hint(&known, name, hint));
+    }
+    choices_release(&known);
+    return code;
+}
+
 const struct profile_table *param_table(struct request *r,
                                         const struct profile_set *profiles)
 {

@@ -22,5 +22,6 @@ const struct profile_table *param_table(struct request *r,
 /* Return ERR_NOT_FOUND with words. */
 enum err_code unknown_environment(struct tx *tx, const char *id, struct err *err);
 enum err_code unknown_device(struct tx *tx, const char *id, struct err *err);
+enum err_code unknown_host(struct tx *tx, const char *name, struct err *err);
 
 #endif

@@ -161,6 +161,7 @@ static void host_said_hello(void *arg)
         return;
     }
     show_first_stack(s);
+    larger_look(s->larger);
     service_screen(s);
     survey_watch_update(s->watch);
 }
@@ -225,6 +226,7 @@ static void on_tick(uv_timer_t *timer)
     localiser_tick(s->localiser);
     recurring_tick(s->recurring, clock_wall_ms(), clock_monotonic_ms());
     background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
+    larger_tick(s->larger);
     runner_kick(s->runner);
     survey_watch_update(s->watch);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
@@ -613,6 +615,7 @@ static void release(struct service *s)
     localiser_free(s->localiser);
     recurring_free(s->recurring);
     background_free(s->background);
+    larger_free(s->larger);
     scheduler_free(s->scheduler);
     profile_set_free(s->profiles);
     verified_set_free(s->verified);

@@ -17,6 +17,7 @@
 #include "daemon/evidence/verified.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/jobs/scheduler.h"
+#include "daemon/larger.h"
 #include "daemon/localise/localise.h"
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
@@ -42,6 +43,7 @@ struct service {
     struct localiser *localiser;
     struct recurring *recurring;
     struct background *background;
+    struct larger *larger;
     struct runner *runner;
     struct fleet *fleet;
     struct api *api;

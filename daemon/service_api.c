@@ -99,11 +99,16 @@ enum err_code service_open_recurring(struct service *s, struct err *err)
                                                        .catalogue = hook_catalogue,
                                                        .devices = hook_devices,
                                                        .accepted = service_job_accepted };
+    const struct larger_hooks larger_hooks = { .arg = s,
+                                               .catalogue = hook_catalogue,
+                                               .devices = hook_devices,
+                                               .accepted = service_job_accepted };
     const struct background_options none = { .budget_ppm = 0 };
 
     s->recurring =
         recurring_new(s->store, s->scheduler, &hooks, s->config.open_items_limit);
     s->background = background_new(s->store, s->scheduler, &background_hooks, &none);
+    s->larger = larger_new(s->store, &larger_hooks);
     service_configure_background(s);
     return s->reads_only ? ERR_OK
                          : recurring_resume(s->recurring, clock_wall_ms(),

@@ -60,23 +60,41 @@ enum err_code hosts_each(struct tx *tx, void (*visit)(void *arg, const struct ho
     return query_end(&q, err);
 }
 
+#define DEVICE_COLUMNS "id, host, backend, model, attributes, first_seen_ms, last_seen_ms"
+
+static enum err_code visit_devices(struct query *q,
+                                   void (*visit)(void *arg, const struct device *device),
+                                   void *arg, struct err *err)
+{
+    while (query_step(q)) {
+        struct device device;
+
+        query_take(q, device.id, device.host, device.backend, device.model,
+                   &device.attributes_json, &device.first_seen_ms, &device.last_seen_ms);
+        visit(arg, &device);
+    }
+    return query_end(q, err);
+}
+
 enum err_code devices_each(struct tx *tx,
                            void (*visit)(void *arg, const struct device *device),
                            void *arg, struct err *err)
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "SELECT id, host, backend, model, attributes, first_seen_ms, last_seen_ms"
-                " FROM device ORDER BY id");
-    while (query_step(&q)) {
-        struct device device;
+    query_begin(&q, tx, "SELECT " DEVICE_COLUMNS " FROM device ORDER BY id");
+    return visit_devices(&q, visit, arg, err);
+}
 
-        query_take(&q, device.id, device.host, device.backend, device.model,
-                   &device.attributes_json, &device.first_seen_ms, &device.last_seen_ms);
-        visit(arg, &device);
-    }
-    return query_end(&q, err);
+enum err_code devices_of_host(struct tx *tx, const char *host,
+                              void (*visit)(void *arg, const struct device *device),
+                              void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " DEVICE_COLUMNS " FROM device WHERE host = ? ORDER BY id", host);
+    return visit_devices(&q, visit, arg, err);
 }
 
 #define ENVIRONMENT_COLUMNS "id, title, json, first_seen_ms, last_seen_ms, cells, number"

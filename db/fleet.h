@@ -22,6 +22,10 @@ enum err_code devices_each(struct tx *tx,
                            void (*visit)(void *arg, const struct device *device),
                            void *arg, struct err *err);
 
+enum err_code devices_of_host(struct tx *tx, const char *host,
+                              void (*visit)(void *arg, const struct device *device),
+                              void *arg, struct err *err);
+
 /* Most recently used first, at most LIMIT, behind the one with these BEFORE_MS and
  * BEFORE_NUMBER (0: from the first). */
 enum err_code environments_each(struct tx *tx, int64_t before_ms, int64_t before_number,

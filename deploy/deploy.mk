@@ -23,7 +23,7 @@ install: all
 	install -D -m755 -t $(PREFIX_DIR)/lib/reprod $(DIGEST_LIB)
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/python workloads/python/*.py
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/frameworks workloads/frameworks/*.py
-	install -D -m755 -t $(PREFIX_DIR)/share/reprod deploy/framework
+	install -D -m755 -t $(PREFIX_DIR)/share/reprod deploy/framework deploy/node-check
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod deploy/stacks.py
 
 # Of the plain build: a sanitizer's has libraries of its own.

@@ -82,13 +82,15 @@ export function departuresNote({ departures }) {
 /** Time of the variant over that of its control, as the API measured it: "0.63 ×". */
 function costOf(fact) {
   if (fact.cost_note) return "< 1 ms";
-  return fact.cost?.median > 0 ? `${fact.cost.median.toFixed(2)} ×` : "–";
+  if (!(fact.cost?.median > 0)) return "–";
+  const elsewhere = fact.cost.size && fact.size && fact.cost.size !== fact.size;
+  return `${fact.cost.median.toFixed(2)} ×${elsewhere ? ` in ${fact.cost.size}` : ""}`;
 }
 
 function costTitle({ cost, cost_note: note }) {
   if (note) return note;
   return cost?.median > 0
-    ? `time over that of ${cost.against}: quartiles ${cost.low.toFixed(2)} to ${cost.high.toFixed(2)}`
+    ? `time over that of ${cost.against}${cost.size ? `, size ${cost.size}` : ""}: quartiles ${cost.low.toFixed(2)} to ${cost.high.toFixed(2)}`
     : null;
 }
 

@@ -45,8 +45,10 @@ static void fill(const struct matrix_variant *v, char facts[FACTS][FACT_SIZE])
         snprintf(facts[9], FACT_SIZE, "-");
     }
     if (v->cost.known) {
-        snprintf(facts[10], FACT_SIZE, "%.2f (%.2f-%.2f)", v->cost.median, v->cost.low,
-                 v->cost.high);
+        bool here = strcmp(v->cost_size, v->key.size) == 0;
+
+        snprintf(facts[10], FACT_SIZE, "%.2f (%.2f-%.2f)%s%.32s", v->cost.median,
+                 v->cost.low, v->cost.high, here ? "" : " in ", here ? "" : v->cost_size);
     } else if (v->cost.too_short) {
         snprintf(facts[10], FACT_SIZE, "< 1 ms");
     } else {

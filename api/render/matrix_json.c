@@ -126,7 +126,7 @@ static void variant_json(const struct matrix_variant *v, struct json_out *out)
     out_name(out, "dtype", v->key.dtype);
     out_format(out, "seed", "%" PRIu64, v->key.seed);
     out_ms_if(out, "mean_milliseconds", v->mean_ns > 0, v->mean_ns);
-    cost_json(out, &v->cost, v->cost_against);
+    cost_json(out, &v->cost, v->cost_against, v->cost_size);
     out_name(out, "digest", v->digest);
     out_int(out, "distinct_digests", v->distinct_digests);
     departures_json(out, v->departs ? &v->departures : NULL);

@@ -306,7 +306,8 @@ void run_json(struct json_out *out, const struct run_record *run)
     out_format(out, "href", "/v1/runs/%s", run->id);
 }
 
-void cost_json(struct json_out *out, const struct cost *cost, const char *against)
+void cost_json(struct json_out *out, const struct cost *cost, const char *against,
+               const char *size)
 {
     out_name(out, "cost_note", cost->too_short ? TIMES_TOO_SHORT : "");
     if (!out_object(out, "cost", cost->known)) {
@@ -316,6 +317,7 @@ void cost_json(struct json_out *out, const struct cost *cost, const char *agains
     out_real(out, "median", cost->median);
     out_real(out, "low", cost->low);
     out_real(out, "high", cost->high);
+    out_text(out, "size", size);
     out_close(out, '}');
 }
 

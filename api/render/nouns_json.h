@@ -42,9 +42,10 @@ void departures_json(struct json_out *out, const struct departures *departures);
  * KNOWN. */
 void share_json(struct json_out *out, bool is_known, int64_t share_ppm);
 
-/* Key "cost": how many times as long as variant AGAINST; null where it is not known.
+/* Key "cost": how many times as long as AGAINST in SIZE; null where it is not known.
  * Key "cost_note": why it is not told although both have runs enough; else null. */
-void cost_json(struct json_out *out, const struct cost *cost, const char *against);
+void cost_json(struct json_out *out, const struct cost *cost, const char *against,
+               const char *size);
 
 /* Recipes or columns with their titles; NAME is the member that names each. */
 void labels_json(struct json_out *out, const char *key, const char *name,

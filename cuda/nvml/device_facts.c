@@ -183,8 +183,7 @@ static const struct nvml_gpu *nvml_inventory_find(const struct nvml_inventory *i
 enum { INVENTORY_DEADLINE_MS = 30000, DRIVER_DEADLINE_MS = 4000 };
 enum { TELEMETRY_DEADLINE_MS = 4000 };
 
-/* Read once in the life of the process; NULL, with the cause, when it could not be. */
-static const struct nvml_inventory *inventory_get(const char **ret_cause)
+const struct nvml_inventory *nvml_inventory_get(const char **ret_cause)
 {
     static struct nvml_inventory inventory;
     static char cause[NVML_CAUSE_SIZE];
@@ -202,7 +201,7 @@ static const struct nvml_inventory *inventory_get(const char **ret_cause)
 void nvml_emit_versions(struct emit *emit)
 {
     const char *cause;
-    const struct nvml_inventory *inventory = inventory_get(&cause);
+    const struct nvml_inventory *inventory = nvml_inventory_get(&cause);
 
     if (inventory) {
         fact_emit_text(emit, "nvml", &inventory->nvml);
@@ -280,7 +279,7 @@ static void emit_health(struct emit *emit, const struct nvml_gpu *gpu, const cha
 void nvml_emit_device_attributes(struct emit *emit, const char *uuid)
 {
     const char *cause;
-    const struct nvml_inventory *inventory = inventory_get(&cause);
+    const struct nvml_inventory *inventory = nvml_inventory_get(&cause);
     const struct nvml_mig *mig = NULL;
     const struct nvml_gpu *gpu = NULL;
 

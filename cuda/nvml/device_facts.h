@@ -46,6 +46,10 @@ struct nvml_inventory {
 bool nvml_inventory_read(struct nvml_inventory *ret_inventory, int deadline_ms,
                          char ret_cause[NVML_CAUSE_SIZE]);
 
+/* The same, read once in the life of the process, with a deadline of half a minute; NULL,
+ * with the cause, when it could not be. */
+const struct nvml_inventory *nvml_inventory_get(const char **ret_cause);
+
 struct nvml_telemetry;
 
 /* Adds "nvml" to the open object "versions". */

@@ -13,6 +13,7 @@
 #include "cuda/worker/exact_sum.h"
 #include "cuda/worker/fill.h"
 #include "cuda/worker/load.h"
+#include "cuda/worker/slices.h"
 #include "workloads/worker/environment.h"
 
 #ifdef REPROD_CUDASIM
@@ -96,40 +97,88 @@ static void cuda_emit_environment(struct emit *emit, const struct run *run)
     emit_versions(emit);
 }
 
-/* Whether it can be used; if not, ret_cause says why, where that is known. */
-static bool emit_device(struct emit *emit, int index, char ret_cause[DEVICE_CAUSE_SIZE])
+/* CUDA shows a process one slice; whoever reads this may think that there are no more. */
+static void emit_slices(struct emit *emit, const cudaDeviceProp *properties)
 {
-    enum compute_mode mode = device_compute_mode(index);
-    cudaDeviceProp properties;
+    if (device_mig_profile(properties) && slices_are_unknown()) {
+        emit_string(emit, "mig_others",
+                    "unknown: CUDA shows a process one slice, and NVML, which lists all, "
+                    "cannot be asked");
+    }
+}
+
+/* Whether it can be used; if not, ret_cause says why. */
+static bool emit_device(struct emit *emit, const cudaDeviceProp *properties,
+                        enum compute_mode mode, char ret_cause[DEVICE_CAUSE_SIZE])
+{
     char id[DEVICE_ID_SIZE];
 
-    if (!device_read(index, &properties)) {
-        return false;
-    }
-    device_id(&properties, id);
+    device_id(properties, id);
     if (mode == MODE_PROHIBITED) {
         device_describe_prohibited(id, ret_cause);
         return false;
     }
     emit_object(emit, NULL);
     emit_string(emit, "id", id);
-    emit_string(emit, "model", properties.name);
+    emit_string(emit, "model", properties->name);
     emit_object(emit, "attributes");
-    emit_hardware(emit, &properties);
-    emit_int(emit, "memory_bytes", (int64_t)properties.totalGlobalMem);
+    emit_hardware(emit, properties);
+    emit_int(emit, "memory_bytes", (int64_t)properties->totalGlobalMem);
     if (mode != MODE_UNKNOWN) {
         emit_string(emit, "compute_mode", device_compute_mode_name(mode));
     }
+    emit_slices(emit, properties);
     nvml_emit_device_attributes(emit, id);
     emit_object_end(emit);
     emit_object_end(emit);
     return true;
 }
 
+/* Whether CUDA lists PROPERTIES to this process among its COUNT devices. */
+static bool is_listed(const cudaDeviceProp *properties, int count)
+{
+    char id[DEVICE_ID_SIZE], other[DEVICE_ID_SIZE];
+    cudaDeviceProp listed;
+
+    device_id(properties, id);
+    for (int i = 0; i < count; i++) {
+        if (device_read(i, &listed)) {
+            device_id(&listed, other);
+            if (strcmp(id, other) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Those that CUDA lists come first: the first of them is what a run without --device
+ * uses. Returns how many can be used. */
+static int emit_devices(struct emit *emit, int count, const struct slice *slices,
+                        int slice_count, char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    cudaDeviceProp properties;
+    int usable = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (device_read(i, &properties)) {
+            usable += emit_device(emit, &properties, device_compute_mode(i), ret_cause);
+        }
+    }
+    for (int i = 0; i < slice_count; i++) {
+        if (!is_listed(&slices[i].properties, count)) {
+            usable += emit_device(emit, &slices[i].properties, slices[i].mode, ret_cause);
+        }
+    }
+    return usable;
+}
+
 static void cuda_emit_probe(struct emit *emit)
 {
     char cause[DEVICE_CAUSE_SIZE];
-    int count = device_count(cause), usable = 0;
+    const struct slice *slices;
+    int slice_count = slices_read(&slices); /* first: CUDA is not in use yet */
+    int count = device_count(cause), usable;
 
     emit_object(emit, "versions");
     emit_versions(emit);
@@ -137,14 +186,13 @@ static void cuda_emit_probe(struct emit *emit)
     facts_emit(emit, "cuda");
     emit_object_end(emit);
     emit_array(emit, "devices");
-    for (int i = 0; i < count; i++) {
-        usable += emit_device(emit, i, cause);
-    }
+    usable = emit_devices(emit, count, slices, slice_count, cause);
     emit_array_end(emit);
     emit_string(emit, "cause",
-                usable     ? NULL
-                : cause[0] ? cause
-                           : "no GPU says what it is");
+                usable           ? NULL
+                : slices_cause() ? slices_cause()
+                : cause[0]       ? cause
+                                 : "no GPU says what it is");
 }
 
 enum { PROCESSES_DEADLINE_MS = 4000 };

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include "cuda/library/driver.h"
+#include "cuda/nvml/visible.h"
 #include "daemon/base/nearest.h"
 #include "workloads/worker/ending.h"
+#include "workloads/worker/self.h"
 
 enum { DEVICES_MAX = 64 };
 
@@ -144,23 +146,33 @@ static void find_driver(void)
 #endif
 }
 
-int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
+static cudaError_t list_devices(int *ret_count)
 {
-    int count = 0;
     cudaError_t error;
 
     find_driver();
-    error = cudaGetDeviceCount(&count);
+    *ret_count = 0;
+    error = cudaGetDeviceCount(ret_count);
+    if (error == cudaSuccess && *ret_count < 1) {
+        return cudaErrorNoDevice;
+    }
+    if (error != cudaSuccess) {
+        cudaGetLastError(); /* forgets it: nothing is in use yet */
+        *ret_count = 0;
+    }
+    return error;
+}
+
+int device_count(char ret_cause[DEVICE_CAUSE_SIZE])
+{
+    int count;
+    cudaError_t error = list_devices(&count);
+
     ret_cause[0] = '\0';
-    if (error == cudaSuccess && count < 1) {
-        error = cudaErrorNoDevice;
+    if (error != cudaSuccess) {
+        describe(error, ret_cause);
     }
-    if (error == cudaSuccess) {
-        return count;
-    }
-    cudaGetLastError(); /* forgets it: nothing is in use yet */
-    describe(error, ret_cause);
-    return 0;
+    return count;
 }
 
 bool device_read(int index, cudaDeviceProp *ret_properties)
@@ -175,7 +187,8 @@ bool device_read(int index, cudaDeviceProp *ret_properties)
 #ifdef REPROD_CUDASIM
 void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE])
 {
-    snprintf(ret_id, DEVICE_ID_SIZE, DEVICE_ID_PREFIX "%d", properties->pciDeviceID);
+    snprintf(ret_id, DEVICE_ID_SIZE, "%s" DEVICE_ID_PREFIX "%d",
+             device_mig_profile(properties) ? "MIG-" : "", properties->pciDeviceID);
 }
 #else
 /* The runtime gives a MIG slice the UUID of the slice, which nvidia-smi prints with
@@ -259,13 +272,15 @@ static const struct workload_fact compute_mode_fact = { .backend = "cuda",
                                                         .problem = find_prohibited };
 WORKLOAD_FACT_REGISTER(compute_mode_fact);
 
-bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
+static const char visible_name[] = "CUDA_VISIBLE_DEVICES";
+
+/* Chooses ID among the COUNT devices that CUDA lists, or one that does not say what it
+ * is, as open will tell; else adds them to NAMES. */
+static bool select_listed(const char *id, int count, const char **names, int *ret_listed)
 {
     static char ids[DEVICES_MAX][DEVICE_ID_SIZE];
-    const char *names[DEVICES_MAX];
-    char cause[DEVICE_CAUSE_SIZE];
     cudaDeviceProp properties;
-    int listed = 0, count = id ? device_count(cause) : 0;
+    int listed = 0;
 
     for (int i = 0; i < count && listed < DEVICES_MAX; i++) {
         if (!device_read(i, &properties)) {
@@ -279,11 +294,71 @@ bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
         names[listed] = ids[listed];
         listed++;
     }
-    if (listed == 0) {
+    *ret_listed = listed;
+    return false;
+}
+
+/* What the user asked for by CUDA_VISIBLE_DEVICES before it was narrowed. */
+static const char *copy_visible(void)
+{
+    static char copy[4096];
+    const char *visible = getenv(visible_name);
+
+    if (!visible || strlen(visible) >= sizeof copy) {
+        return visible ? "" : NULL;
+    }
+    memcpy(copy, visible, strlen(visible) + 1);
+    return copy;
+}
+
+/* CUDA does not list ID to this process.  Where NVML does, and the process was shown more
+ * than ID, the program begins anew and is shown that alone: a whole GPU beside slices is
+ * only seen so.  True: NVML lists it, and still CUDA does not.  Else adds to NAMES, after
+ * *COUNT, what NVML lists. */
+static bool find_hidden(const char *id, const char *visible, const char **names,
+                        int *count)
+{
+    const char *ids[VISIBLE_MAX], *cause;
+    const struct nvml_inventory *inventory = nvml_inventory_get(&cause);
+    int hidden = inventory ? visible_list(inventory, visible, ids) : 0;
+    const char *now = getenv(visible_name);
+
+    for (int i = 0; i < hidden; i++) {
+        if (strcmp(ids[i], id) == 0) {
+            if (visible_is_partial(inventory) && !(now && strcmp(now, id) == 0)) {
+                setenv(visible_name, id, 1);
+                self_again();
+            }
+            return true;
+        }
+        names[(*count)++] = ids[i];
+    }
+    return false;
+}
+
+bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE])
+{
+    static const char *names[(int)DEVICES_MAX + (int)VISIBLE_MAX];
+    const char *visible = copy_visible();
+    cudaError_t error;
+    int count, known = 0;
+
+    if (!id) {
+        return true;
+    }
+    /* Only a process that sees nothing else can use it; CUDA reads this once. */
+    if (visible_is_slice(id) && visible_allows(visible, id)) {
+        setenv(visible_name, id, 1);
+    }
+    error = list_devices(&count);
+    if ((error != cudaSuccess && error != cudaErrorNoDevice) ||
+        select_listed(id, count, names, &known) ||
+        find_hidden(id, visible, names, &known) || known == 0 ||
+        (count == 0 && !visible_is_slice(id))) {
         return true;
     }
     snprintf(ret_message, BACKEND_MESSAGE_SIZE, "unknown device '%.128s'; nearest: '%s'",
-             id, nearest_of(id, names, listed));
+             id, nearest_of(id, names, known));
     return false;
 }
 

@@ -38,13 +38,15 @@ const char *device_compute_mode_name(enum compute_mode mode);
 /* The device in use serves no process beside this one. */
 bool device_is_of_one_process(void);
 
-/* "GPU-" and its UUID, as nvidia-smi prints it. */
+/* "GPU-" and its UUID, or a slice's "MIG-" and its own, as nvidia-smi prints it. */
 void device_id(const cudaDeviceProp *properties, char ret_id[DEVICE_ID_SIZE]);
 
 /* Why the GPU ID, whose mode is MODE_PROHIBITED, cannot be used. */
 void device_describe_prohibited(const char *id, char ret_cause[DEVICE_CAUSE_SIZE]);
 
-/* struct backend: select and open. */
+/* struct backend: select and open.  A slice, or a GPU beside slices, is only shown to a
+ * process that is shown nothing else (slices.h): select sets CUDA_VISIBLE_DEVICES for the
+ * rest of the process, where it allows that device, or has the program begin anew. */
 bool device_select(const char *id, char ret_message[BACKEND_MESSAGE_SIZE]);
 void device_open(struct run *run);
 

@@ -26,6 +26,7 @@ void matrix_release(struct matrix *matrix)
     json_decref(matrix->facts);
     free(matrix->variants);
     free(matrix->bases);
+    free(matrix->timed);
     free(matrix->bits);
     free(matrix->solutions);
     *matrix = (struct matrix){ .table = NULL };
@@ -97,13 +98,19 @@ static void carry(struct matrix_variant *v, const struct cell *cell)
     copy_text(v->digest, sizeof v->digest, cell->digest);
 }
 
-static void add_base(struct matrix *m, const struct cell *cell)
+static void add_times(struct matrix *m, const struct cell *cell)
 {
-    if (cell->is_control && cell->evidence.checks.failed == 0 &&
-        cell->times.runs >= TIMES_COST_RUNS) {
+    const struct matrix_base times = { cell->key, cell->subject, cell->times };
+
+    if (cell->times.runs < TIMES_COST_RUNS) {
+        return;
+    }
+    if (!cell->is_control) {
+        m->timed = xgrow(m->timed, m->timed_count, sizeof *m->timed);
+        m->timed[m->timed_count++] = times;
+    } else if (cell->evidence.checks.failed == 0) {
         m->bases = xgrow(m->bases, m->base_count, sizeof *m->bases);
-        m->bases[m->base_count++] =
-            (struct matrix_base){ cell->key, cell->subject, cell->times };
+        m->bases[m->base_count++] = times;
     }
 }
 
@@ -140,7 +147,7 @@ void matrix_add(struct matrix *m, const struct cell *cell)
         verdict_stale_reason(cell->reason, last_evidence_ms(m, cell), m->as_of_ms,
                              m->stale_after_ms, stale);
     }
-    add_base(m, cell);
+    add_times(m, cell);
     add_bits(m, cell);
     if (!v || !is_of(v, cell)) {
         v = begin_variant(m, cell);
@@ -195,15 +202,71 @@ static void drop_superseded(struct matrix *m)
 
 /* As cells_get_control does: the first control by name that has enough runs and is of the
  * same subject.  What determinism costs in our loops says nothing of a library. */
+static const struct matrix_base *
+find_base(const struct matrix *m, const struct case_key *key, enum subject subject)
+{
+    for (int i = 0; i < m->base_count; i++) {
+        if (subject == m->bases[i].subject && case_siblings(key, &m->bases[i].key)) {
+            return &m->bases[i];
+        }
+    }
+    return NULL;
+}
+
+/* Whether it is V's case but for its size. */
+static bool is_in_another_size(const struct matrix_base *timed,
+                               const struct matrix_variant *v)
+{
+    struct case_key key = timed->key;
+
+    memcpy(key.size, v->key.size, sizeof key.size);
+    return case_siblings(&key, &v->key) && strcmp(key.variant, v->key.variant) == 0 &&
+           timed->subject == v->subject;
+}
+
+static void set_cost(struct matrix_variant *v, const struct cost *cost,
+                     const struct matrix_base *base)
+{
+    v->cost = *cost;
+    copy_text(v->cost_against, sizeof v->cost_against, base->key.variant);
+    copy_text(v->cost_size, sizeof v->cost_size, base->key.size);
+}
+
+/* Both times of a cost are of one size, always. */
+static void tell_cost_elsewhere(const struct matrix *m, int64_t least_ns,
+                                struct matrix_variant *v)
+{
+    int64_t fastest = INT64_MAX;
+
+    for (int i = 0; i < m->timed_count; i++) {
+        const struct matrix_base *timed = &m->timed[i];
+        const struct matrix_base *base =
+            is_in_another_size(timed, v) ? find_base(m, &timed->key, v->subject) : NULL;
+        struct cost cost = { .known = false };
+
+        if (base) {
+            cost = times_cost(&timed->times, &base->times, least_ns);
+        }
+        if (cost.known && base->times.median_ns < fastest) {
+            fastest = base->times.median_ns;
+            set_cost(v, &cost, base);
+        }
+    }
+}
+
 static void tell_cost(const struct matrix *m, int64_t least_ns, struct matrix_variant *v)
 {
-    for (int i = 0; i < m->base_count && !v->is_control; i++) {
-        if (v->subject == m->bases[i].subject &&
-            case_siblings(&v->key, &m->bases[i].key)) {
-            v->cost = times_cost(&v->times, &m->bases[i].times, least_ns);
-            copy_text(v->cost_against, sizeof v->cost_against, m->bases[i].key.variant);
-            return;
-        }
+    const struct matrix_base *base =
+        v->is_control ? NULL : find_base(m, &v->key, v->subject);
+    struct cost cost;
+
+    if (!base) {
+        return;
+    }
+    cost = times_cost(&v->times, &base->times, least_ns);
+    set_cost(v, &cost, base);
+    if (cost.too_short) {
+        tell_cost_elsewhere(m, least_ns, v);
     }
 }
 

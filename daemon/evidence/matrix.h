@@ -29,15 +29,20 @@ struct matrix_variant {
     struct departures departures;      /* if it does */
     int64_t mean_ns;                   /* of that cell's iterations; 0: unknown */
     struct quartiles times;            /* of that cell */
-    struct cost cost;                  /* of that cell; not known of controls */
+    struct cost cost;                  /* of that cell; where that is too short on a GPU,
+                                          of the same case in another size that is not: the
+                                          one whose control is the fastest.  Not known of
+                                          controls */
     char cost_against[CASE_NAME_SIZE]; /* the control's variant */
+    char cost_size[CASE_NAME_SIZE];    /* of both; "" where there is no control */
     const struct relation *relation;   /* what is expected of its digest; NULL: nothing */
     enum relation_seen seen; /* over all cases in which both variants have one digest
                                 each: a departure, if one of them shows it */
     const struct case_key *seen_in; /* such a case; NULL: there is none */
 };
 
-/* The times of a control's case, with which others of its subject are compared. */
+/* The times of a case: of a control's, with which others of its subject are compared, or
+ * of one that is compared. */
 struct matrix_base {
     struct case_key key;
     enum subject subject;
@@ -67,6 +72,8 @@ struct matrix {
     int variant_count;
     struct matrix_base *bases; /* in the order the cells came in */
     int base_count;
+    struct matrix_base *timed; /* likewise: what has runs enough, and is no control */
+    int timed_count;
     struct matrix_bits *bits; /* likewise */
     int bits_count;
     struct solution *solutions; /* row by row; absent cells have SOLUTION_ABSENT */

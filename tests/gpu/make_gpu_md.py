@@ -176,7 +176,7 @@ library's name says that the library itself computed. A row of cuDNN is earned b
 Whether GPUs of one model and stack give the same bits, and whether an upgrade changes them, is what the service
 compares (`/v1/matrix?view=devices`, `/v1/findings`, `/v1/drift`; README.md shows both). It was tested with
 thousands of devices that do not exist and with real stacks of a CPU; a GPU that dissents, or a driver that
-changes bits, is not verified here.
+changes bits, is not verified here. Nor is MIG: that each slice is a device, and computes, was tested with imitations only.
 
 This page is written by `tests/gpu/make_gpu_md.py` from committed reports. Its explanations are those of
 `tests/gpu/explanations.md`, which a new report leaves as they are."""

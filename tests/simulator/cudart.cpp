@@ -7,8 +7,11 @@
 #include <fcntl.h>
 #include <map>
 #include <set>
+#include <sstream>
+#include <string>
 #include <sys/file.h>
 #include <unistd.h>
+#include <vector>
 
 struct CUstream_st {
     int device;
@@ -22,7 +25,12 @@ struct cudasim_event {
 enum { ALIGNMENT = 256, FRESH = 0xCD };
 
 /* Small, so that a test can exhaust it. */
-static const size_t DEVICE_BYTES = (size_t)1 << 30;
+static size_t device_bytes()
+{
+    const char *number = getenv("REPROD_CUDASIM_GIB");
+    return (size_t)(number ? atoi(number) : 1) << 30;
+}
+
 static size_t allocated;
 
 namespace
@@ -112,13 +120,18 @@ cudaError_t cudaRuntimeGetVersion(int *ret_version)
     return cudaSuccess;
 }
 
-static int device_count()
+namespace
 {
-    const char *number = getenv("REPROD_CUDASIM_DEVICES");
-    return number ? atoi(number) : 1;
-}
-
-static thread_local int current_device;
+/* A GPU without MIG, or a slice. */
+struct unit {
+    int number;
+    std::string profile; /* of a slice; "": a GPU */
+    std::string id() const
+    {
+        return (profile.empty() ? "" : "MIG-") + ("sim:" + std::to_string(number));
+    }
+};
+} // namespace
 
 static int first_number()
 {
@@ -126,9 +139,92 @@ static int first_number()
     return number ? atoi(number) : 0;
 }
 
+/* The parts of TEXT between commas, or other separators. */
+static std::vector<std::string> split(const std::string &text, char separator)
+{
+    std::vector<std::string> parts;
+    std::istringstream rest(text);
+    for (std::string part; std::getline(rest, part, separator);) {
+        parts.push_back(part);
+    }
+    return parts;
+}
+
+/* REPROD_CUDASIM_MIG=1g.1gb+3g.4gb,-,none: a GPU with two slices, one without MIG, and
+ * one in MIG mode without a slice.  Numbers go through all of them. */
+static std::vector<unit> all_units()
+{
+    const char *mig = getenv("REPROD_CUDASIM_MIG"),
+               *count = getenv("REPROD_CUDASIM_DEVICES");
+    std::vector<unit> units;
+    int number = first_number();
+    for (int i = 0; !mig && i < (count ? atoi(count) : 1); i++) {
+        units.push_back({ number++, "" });
+    }
+    for (const std::string &gpu : split(mig ? mig : "", ',')) {
+        for (const std::string &slice : split(gpu, '+')) {
+            if (slice != "none") {
+                units.push_back({ number++, slice == "-" ? "" : slice });
+            }
+        }
+    }
+    return units;
+}
+
+/* Those that a process is shown by itself: one slice, and then no GPU. */
+static std::vector<unit> default_units(const std::vector<unit> &all)
+{
+    for (const unit &each : all) {
+        if (!each.profile.empty()) {
+            return { each };
+        }
+    }
+    return all;
+}
+
+/* CUDA_VISIBLE_DEVICES names them by id or by number, up to the first that is none. */
+static std::vector<unit> named_units(const std::string &names,
+                                     const std::vector<unit> &all)
+{
+    std::vector<unit> shown = default_units(all), named;
+    for (const std::string &name : split(names, ',')) {
+        bool numbered =
+            !name.empty() && name.find_first_not_of("0123456789") == name.npos;
+        const unit *found = nullptr;
+        for (const unit &each : all) {
+            found = each.id() == name ? &each : found;
+        }
+        if (numbered && (size_t)atoi(name.c_str()) < shown.size()) {
+            found = &shown[(size_t)atoi(name.c_str())];
+        }
+        if (!found) {
+            break;
+        }
+        named.push_back(*found);
+    }
+    return default_units(named);
+}
+
+/* Read once, as the driver does. */
+static const std::vector<unit> &units()
+{
+    static const std::vector<unit> &shown = *new std::vector<unit>([] {
+        const char *names = getenv("CUDA_VISIBLE_DEVICES");
+        return names ? named_units(names, all_units()) : default_units(all_units());
+    }());
+    return shown;
+}
+
+static int device_count()
+{
+    return (int)units().size();
+}
+
+static thread_local int current_device;
+
 int cudasim::device_number()
 {
-    return first_number() + current_device;
+    return device_count() ? units()[(size_t)current_device].number : first_number();
 }
 
 cudaError_t cudaGetDeviceCount(int *ret_count)
@@ -160,11 +256,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *ret_properties, int device)
         return cudaErrorInvalidDevice;
     }
     const char *name = getenv("REPROD_CUDASIM_NAME");
-    ret_properties->pciDeviceID = first_number() + device;
-    snprintf(ret_properties->name, sizeof ret_properties->name, "%s",
-             name ? name : "simulator, no GPU");
-    ret_properties->totalGlobalMem = DEVICE_BYTES;
-    ret_properties->multiProcessorCount = 2;
+    const unit &shown = units()[(size_t)device];
+    ret_properties->pciDeviceID = shown.number;
+    snprintf(ret_properties->name, sizeof ret_properties->name, "%s%s%s",
+             name ? name : "simulator, no GPU", shown.profile.empty() ? "" : " MIG ",
+             shown.profile.c_str());
+    ret_properties->totalGlobalMem = device_bytes();
+    ret_properties->multiProcessorCount = shown.profile.empty() ? 2 : 1;
     ret_properties->maxThreadsPerMultiProcessor = 64;
     if (getenv("REPROD_CUDASIM_MAJOR")) {
         ret_properties->major = atoi(getenv("REPROD_CUDASIM_MAJOR"));
@@ -225,7 +323,7 @@ cudaError_t cudaMalloc(void **ret_memory, size_t bytes)
     if (failure) {
         return failure;
     }
-    if (bytes > DEVICE_BYTES - allocated) {
+    if (bytes > device_bytes() - allocated) {
         return cudaErrorMemoryAllocation;
     }
     if (posix_memalign(ret_memory, ALIGNMENT, bytes) != 0) {
@@ -334,6 +432,12 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
 cudaError_t cudaEventElapsedTime(float *ret_milliseconds, cudaEvent_t start,
                                  cudaEvent_t stop)
 {
+    const char *rate = getenv("REPROD_CUDASIM_NS_PER_KIB");
+    if (rate) {
+        std::lock_guard<std::mutex> lock(cudasim::turn);
+        *ret_milliseconds = (float)(allocated / 1024) * (float)atoi(rate) * 1e-6f;
+        return failure;
+    }
     *ret_milliseconds = (float)(stop->time.tv_sec - start->time.tv_sec) * 1e3f +
                         (float)(stop->time.tv_nsec - start->time.tv_nsec) * 1e-6f;
     return failure;

@@ -4,9 +4,17 @@
  * happened when a call returns.  Semantics: the CUDA Runtime API reference.  Their
  * compute capability is 0.0, or REPROD_CUDASIM_MAJOR=N.0.  REPROD_CUDASIM_FIRST=N numbers
  * them from N instead of 0, and REPROD_CUDASIM_NAME=TEXT is what they are called.
- * REPROD_CUDASIM_COMPUTE_MODE=N is their compute mode: 2 lets no process make a context,
- * 3 (EXCLUSIVE_PROCESS) one at a time, which holds the lock of the file
- * REPROD_CUDASIM_CONTEXTS.  Several threads can use a device, one after the other.
+ * REPROD_CUDASIM_MIG=1g.1gb+3g.4gb,-,none is a host instead with a GPU that has two MIG
+ * slices ("MIG-sim:0", "MIG-sim:1"), one without MIG ("sim:2") and one in MIG mode
+ * without a slice.  CUDA_VISIBLE_DEVICES, ids or numbers, is read at the first call; a
+ * process that is shown a slice is shown that one alone. REPROD_CUDASIM_COMPUTE_MODE=N is
+ * their compute mode: 2 lets no process make a context, 3 (EXCLUSIVE_PROCESS) one at a
+ * time, which holds the lock of the file REPROD_CUDASIM_CONTEXTS.  Several threads can
+ * use a device, one after the other.
+ *
+ * REPROD_CUDASIM_GIB=N is the memory of a device, 1 unless it is set.  Between two events
+ * passes what passes, or, with REPROD_CUDASIM_NS_PER_KIB=N, N ns for each KiB that was
+ * allocated: no clock is read.
  *
  * REPROD_CUDASIM_COUNT_ERROR=N is the error with which devices cannot be counted.
  * REPROD_CUDASIM_ERROR=N makes the device fail with error N at its first kernel, for

@@ -4,6 +4,7 @@ import array
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -19,6 +20,20 @@ import tiny  # noqa: E402
 GPUS = ["GPU-00000000-0000-0000-0000-000000000000", "GPU-00000000-0000-0000-0000-000000000001"]
 SAYS = 'print("VISIBLE", os.environ.get("CUDA_VISIBLE_DEVICES"))'
 # name of the stack: (CUDA that its framework was built with, variables of the driver)
+SLICES = ["MIG-00000000-0000-0000-0000-00000000000%d" % number for number in (3, 4, 5)]
+MIG = """nvml 13.580.65.06
+gpu
+  uuid GPU-00000000-0000-0000-0000-0000000000ff
+  mig_mode 1 1
+  mig 0 {} 7 0 NVIDIA Pretend 9000 MIG 1g.10gb
+  mig 1 {} 8 0 NVIDIA Pretend 9000 MIG 1g.10gb
+  mig 3 {} 9 0 NVIDIA Pretend 9000 MIG 1g.10gb
+gpu
+  uuid {}
+  mig_mode 0 0
+gpu
+  uuid GPU-of-nobody
+"""
 STACKS = {
     "gpus": ("12.0", {"FAKE_GPUS": "2"}),
     "granted": ("12.0", {"FAKE_GPUS": "2", "CUDA_VISIBLE_DEVICES": GPUS[1]}),
@@ -39,10 +54,20 @@ def driver(tmp_path_factory):
 def service(tmp_path_factory, driver):
     folder = tmp_path_factory.mktemp("cuda")
     (folder / "broken").mkdir()
+    (folder / "nvml").mkdir()
     (folder / "broken" / "libcuda.so.1").write_text("no library")
     stacks = [{"name": "cpu", "worker": str(BUILD / "reprod-worker")},
               {"name": "hidden", "library_path": str(driver), "env": {"FAKE_GPUS": "2"},
                "worker": str(tiny.stack(folder / "hidden", "1.0", more=SAYS, cuda="12.0"))}]
+    (folder / "nvml.txt").write_text(MIG.format(*SLICES, GPUS[0]))
+    shutil.copy(driver / "libcuda.so.1", folder / "nvml" / "libcuda.so.1")
+    shutil.copy(BUILD / "tests" / "nvml" / "libnvidia-ml.so.1", folder / "nvml" / "libnvidia-ml.so.1")
+    for name, granted in ("mig", None), ("mig-granted", ",".join(["GPU-of-nobody", SLICES[1], GPUS[0]])), \
+            ("mig-number", "0"):
+        stacks.append({"name": name, "library_path": str(folder / "nvml"),
+                       "env": {"FAKE_GPUS": "6", "REPROD_FAKE_NVML": str(folder / "nvml.txt"),
+                               **({"CUDA_VISIBLE_DEVICES": granted} if granted else {})},
+                       "worker": str(tiny.stack(folder / name, "1.0", "cuda", more=SAYS, cuda="12.0"))})
     for name, (cuda, variables) in STACKS.items():
         stacks.append({"name": name, "env": variables,
                        "library_path": str(driver if variables else folder / "broken"),
@@ -94,6 +119,23 @@ def test_a_stack_has_the_gpus_that_the_driver_shows(stacks):
     assert [device["id"] for device in stacks["granted"]["devices"]] == GPUS[1:]
     [slice_] = stacks["slice"]["devices"]
     assert slice_["id"].startswith("MIG-") and slice_["attributes"]["mig_profile"] == "1g.10gb"
+
+
+def test_a_stack_has_the_slices_that_the_driver_does_not_show(stacks):
+    """Each as the driver says it where it is shown alone.  (The stand-in reads no numbers: it shows none.)"""
+    devices = stacks["mig"]["devices"]
+    assert [device["id"] for device in devices] == [SLICES[0], SLICES[1], SLICES[2], GPUS[0]], stacks["mig"]
+    assert [device["attributes"].get("mig_profile") for device in devices] == ["1g.10gb"] * 3 + [None]
+    assert devices[1] == {**devices[0], "id": SLICES[1]}
+    assert [device["id"] for device in stacks["mig-granted"]["devices"]] == [SLICES[1], GPUS[0]]
+    assert stacks["mig-number"]["devices"] == []
+
+
+@pytest.mark.parametrize("device", [SLICES[2], GPUS[0]])
+def test_a_run_has_the_slice_that_was_requested(service, device):
+    [run, *_] = measure(service, workloads=["tiny_total"], variants=["default"], stacks=["mig"], devices=[device])
+    assert (run["outcome"], run["device"]) == ("completed", device), run
+    assert f"VISIBLE {device}\n" in log_of(service, run)
 
 
 @pytest.mark.parametrize("name, cause", [

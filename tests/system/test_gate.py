@@ -178,7 +178,8 @@ def test_a_service_of_its_own_names_the_place(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "j.xml"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, *(pytest.param(number, marks=pytest.mark.long)
+                                                     for number in (signal.SIGTERM, signal.SIGKILL))])
 def test_a_check_that_is_ended_leaves_nothing_behind(tmp_path, number):
     """Whether its group is told, as by a terminal, or it alone."""
     words = tags(tmp_path / "a", {"name": "random", "control": True, **RANDOM}, {"name": "sorted"})
@@ -212,6 +213,7 @@ def test_a_database_of_its_own_is_kept(tmp_path):
     assert own.stop() == 0
 
 
+@pytest.mark.long
 def test_a_service_of_its_own_that_cannot_measure_says_so(tmp_path):
     (tmp_path / "c.json").write_text(json.dumps({"stacks": [{"name": "cpu", "worker": "/nowhere/worker"}]}))
     code, said, errors = reprod(None, "check", "--local", "--config", str(tmp_path / "c.json"), "--workload", "reduce_sum")

@@ -75,6 +75,7 @@ def test_plain():
     assert len(processes) == len(set(processes)) >= 5, "each run is a process, and none is the one that compares"
 
 
+@pytest.mark.long
 def test_what_shows_nothing_fails(tmp_path):
     code, said, cases = suite(tmp_path, '''
 @pytest.mark.reprod(runs=2, control={"NOTHING": "1"})
@@ -194,6 +195,7 @@ def test_set(reprod, elsewhere):
     assert code == 0 and len((tmp_path / "log").read_text().split()) == 1, said
 
 
+@pytest.mark.long
 def test_marks_of_others_hold(tmp_path):
     code, said, cases = suite(tmp_path, '''
 @pytest.mark.reprod
@@ -220,6 +222,7 @@ def test_option(reprod, request):
         "test_skips": "Skipped: no GPU", "test_condition": "a condition", "test_known": "known"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mark, words", [
     ("runs=1", "runs is an integer of 2 or more"), ("runs='3'", "runs is an integer of 2 or more"),
     ("rns=3", "unknown: rns"), ("3", "its settings have names"), ("timeout=0", "timeout is a number of seconds"),
@@ -235,6 +238,7 @@ def test_a_test_without_the_fixture_is_a_mistake(tmp_path):
     assert code == 4 and "the test does not use the fixture 'reprod', so nothing would be recorded" in said
 
 
+@pytest.mark.long
 def test_beside_workers_of_xdist(tmp_path):
     pytest.importorskip("xdist")
     code, said, cases = suite(tmp_path, '''

@@ -3,6 +3,7 @@ is the same for every framework, and is none of a framework's.  Ids are those of
 import contextlib
 import ctypes
 import importlib.metadata
+import json
 import re
 
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
@@ -94,3 +95,10 @@ def versions():
 def cuda_version(number):
     """CUDA writes 13.1 as 13010."""
     return "%d.%d" % (number // 1000, number % 1000 // 10)
+
+
+if __name__ == "__main__":  # asked by gpu_slices.py
+    try:
+        print(json.dumps(visible(None)))
+    except NoGpus as error:
+        print(json.dumps([{"id": None, "cause": str(error)}]))

@@ -50,7 +50,7 @@ def load_pack(path):
     sys.modules["reprod_pack"] = module
     sys.path[:0] = folders
     try:
-        for name in ("installed", "gpus", "circumstances", "forker"):
+        for name in ("installed", "gpus", "gpu_slices", "circumstances", "forker"):
             importlib.import_module(name)
         spec.loader.exec_module(module)
     except OSError as error:
@@ -147,7 +147,10 @@ def probe_line(pack, facts, backend):
     """Of GPUs there may be none: that is the machine's trouble, and no reason not to be installed."""
     devices, cause = [device()], None
     if backend == "cuda":
+        import gpu_slices
+        asked = os.environ.get("CUDA_VISIBLE_DEVICES")
         devices, found, cause = open_gpus(pack)
+        devices = devices + gpu_slices.hidden(devices, asked) if devices else devices
         facts = {**facts, **found}
     return {"v": 1, "backend": backend, "worker_build": pack.build, "nonce": True,
             "forks": pack.forks,

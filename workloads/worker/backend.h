@@ -53,7 +53,8 @@ struct backend {
     /* Chooses the device with id DEVICE for the rest of the process, or the first one
      * when DEVICE is NULL.  False, with one line in ret_message that names the nearest
      * id, when the devices could be listed and it is not among them.  When they cannot be
-     * listed it returns true, and open says why. */
+     * listed it returns true, and open says why.  Called before anything else is done:
+     * it may have the program begin anew (self.h). */
     bool (*select)(const char *device, char ret_message[BACKEND_MESSAGE_SIZE]);
 
     /* Makes the chosen device ready for the run.  Called once, before anything below. */

@@ -73,13 +73,15 @@ static int refuse(const char *message)
 static int compute(const struct args *args, const struct backend *backend)
 {
     char message[BACKEND_MESSAGE_SIZE];
-    int fd = args->command == ARGS_RUN ? result_fd(stderr) : STDOUT_FILENO;
+    int fd;
 
-    if (fd < 0) {
-        return STATUS_OUTPUT;
-    }
+    /* First: it may have the program begin anew, with all that is open. */
     if (!backend->select(args->device, message)) {
         return refuse(message);
+    }
+    fd = args->command == ARGS_RUN ? result_fd(stderr) : STDOUT_FILENO;
+    if (fd < 0) {
+        return STATUS_OUTPUT;
     }
     switch (args->command) {
     case ARGS_RUN:
