@@ -19,6 +19,8 @@
 enum { POLL_MS = 50, HEARD_MS = 5000, SAID_SIZE = 8192, DEPTH = 16 };
 /* Longer than a stack may take to say what it is. */
 enum { READY_MS = 660000 };
+/* For a service to end its runs, and itself. */
+enum { LEFT_MS = 30000 };
 /* Of a host that cannot be started, and is tried again. */
 enum { LOST_MS = 60000 };
 static const char LISTENING[] = "listening on ";
@@ -239,19 +241,44 @@ static int remove_cb(const char *path, const struct stat *status, int kind,
     return 0;
 }
 
-/* Waits for all children; those of the worker became ours.  Returns the worker's exit
- * status. */
+/* Kills the children of this process. */
+static void kill_children(void)
+{
+    char path[64], line[32];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    file = fopen(path, "re");
+    while (file && fscanf(file, "%31s", line) == 1) {
+        kill((pid_t)strtol(line, NULL, 10), SIGKILL);
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+/* Waits for all children; those of the worker became ours.  What is left some time after
+ * the worker belongs to an agent that was killed: nobody else ends it.  Returns the
+ * worker's exit status. */
 static int wait_for_all(pid_t pid)
 {
-    int status = 0, code = 0;
+    const struct timespec pause = { 0, POLL_MS * 1000000L };
+    int status = 0, code = 0, left = LEFT_MS / POLL_MS;
+    bool ended = false;
 
     for (;;) {
-        pid_t ended = wait(&status);
+        pid_t child = waitpid(-1, &status, ended ? WNOHANG : 0);
 
-        if (ended == pid) {
+        if (child == pid) {
+            ended = true;
             code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        } else if (ended < 0 && errno != EINTR) {
+        } else if (child < 0 && errno != EINTR) {
             return code;
+        } else if (child == 0) {
+            if (left-- <= 0) {
+                kill_children();
+            }
+            nanosleep(&pause, NULL);
         }
     }
 }
