@@ -22,6 +22,16 @@
 
 struct api;
 
+/* What the daemon knows without the database, for a scrape. */
+struct api_figures {
+    json_t *stacks; /* the names of each host's, by its name; null where they are not
+                       known.  New reference */
+    double weakest_bound;        /* of background evidence; 0: there is none */
+    int64_t background_spent_ms; /* since the start */
+    int64_t backup_ms;           /* wall clock, of the newest backup; 0: there is none */
+    int64_t backup_every_ms;     /* 0: none are made */
+};
+
 /* What the API asks of the daemon.  All called on the loop thread. */
 struct api_hooks {
     void *arg;
@@ -53,6 +63,7 @@ struct api_hooks {
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */
     json_t *(*foreign)(void *arg);
+    void (*figures)(void *arg, struct api_figures *ret_figures);
     /* Call api_pump soon. */
     void (*kick)(void *arg);
 };

@@ -435,3 +435,16 @@ json_t *background_json(const struct background *b)
                      (json_int_t)(b->options.age_ms / DAY_MS), "every_seconds",
                      (json_int_t)(b->options.every_ms / 1000), "items", devices);
 }
+
+void background_figures(const struct background *b, double *ret_weakest,
+                        int64_t *ret_spent_ms)
+{
+    *ret_weakest = 0;
+    *ret_spent_ms = 0;
+    for (int i = 0; i < b->device_count; i++) {
+        double bound = b->devices[i].standing.weakest_bound;
+
+        *ret_weakest = bound > *ret_weakest ? bound : *ret_weakest;
+        *ret_spent_ms += b->devices[i].budget.spent_ms;
+    }
+}

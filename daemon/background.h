@@ -45,4 +45,9 @@ void background_tick(struct background *background, int64_t now_wall_ms,
  * "below_target","weakest_bound","oldest_run_at"}]}.  New reference. */
 json_t *background_json(const struct background *background);
 
+/* The weakest bound of all devices, 0 where no cell was looked at, and what was spent on
+ * all of them since the service started. */
+void background_figures(const struct background *background, double *ret_weakest,
+                        int64_t *ret_spent_ms);
+
 #endif

@@ -17,7 +17,7 @@
 #include "db/views/changes.h"
 #include "db/views/drift.h"
 
-enum { OPEN_MAX = 100, CASES_MAX = 1000, REPORTS_MAX = 16 };
+enum { OPEN_MAX = 100, CASES_MAX = 1000, REPORTS_MAX = 16, NAMED_MAX = 10 };
 
 /* A step of one change: read what it needs, decide on the loop, store what follows. */
 struct step {
@@ -186,6 +186,26 @@ static char *title_of(const struct step *step, const struct drift *drift)
     return title;
 }
 
+/* Of those that are worst, by name. */
+static json_t *worst_of(const struct drift *drift)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < drift->case_count && json_array_size(list) < NAMED_MAX; i++) {
+        const struct drift_case *c = &drift->cases[i];
+        const struct case_key *key = &c->key;
+
+        if (c->kind <= DRIFT_BITS) {
+            json_array_append_new(
+                list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "kind",
+                                drift_kind_name(c->kind), "workload", key->workload,
+                                "variant", key->variant, "size", key->size, "dtype",
+                                key->dtype, "seed", json_sprintf("%" PRIu64, key->seed)));
+        }
+    }
+    return list;
+}
+
 static json_t *report_of(const struct step *step, const struct drift *drift)
 {
     char headline[DRIFT_HEADLINE_SIZE];
@@ -201,11 +221,11 @@ static json_t *report_of(const struct step *step, const struct drift *drift)
             json_integer(k == DRIFT_SAME ? counts.same_bits : counts.kinds[k]));
     }
     drift_headline(drift->cases, drift->case_count, headline);
-    report = json_pack("{s:s, s:s, s:s, s:s?, s:o, s:s}", "title", title, "headline",
+    report = json_pack("{s:s, s:s, s:s, s:s?, s:o, s:o, s:s}", "title", title, "headline",
                        drift->unmeasured ? DRIFT_UNMEASURED : headline, "from",
                        drift->from.environment.id, "to",
                        drift->unmeasured ? NULL : drift->to.environment.id, "counts",
-                       kinds, "href", href);
+                       kinds, "cases", worst_of(drift), "href", href);
     free(title);
     free(href);
     return report;

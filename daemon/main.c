@@ -1,7 +1,9 @@
 /* The program reprod: it calls the command that its first argument names, or prints how
  * it is used. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/agent/agent.h"
 #include "daemon/base/array.h"
@@ -80,10 +82,25 @@ static void print_usage(FILE *to)
     }
 }
 
+/* A standard descriptor that is closed would be given to the next file or connection, and
+ * what is printed would be written there.  Written to, it still fails. */
+static void occupy_standard(void)
+{
+    int fd;
+
+    do {
+        fd = open("/dev/null", O_RDONLY);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
 
+    occupy_standard();
     loop_prepare();
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
         strcmp(name, "help") == 0) {

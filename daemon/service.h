@@ -74,6 +74,7 @@ struct service {
     } vigil;
     struct check *check;     /* that is going on; NULL: none is */
     int64_t checked_ms;      /* monotonic, when the last one began; 0: never */
+    int64_t backup_ms;       /* wall clock, of the newest backup when one last ended; 0 */
     bool check_again;        /* the last one failed or found damage, which is all that
                                 HEALTH_DATABASE says: the next one says it anew */
     struct folding *folding; /* of old runs; NULL: none is going on */

@@ -164,6 +164,18 @@ static json_t *hook_foreign(void *arg)
     return fleet_foreign_json(s->fleet);
 }
 
+static void hook_figures(void *arg, struct api_figures *ret_figures)
+{
+    const struct service *s = arg;
+
+    ret_figures->stacks = fleet_stack_names(s->fleet);
+    ret_figures->backup_ms = s->backup_ms;
+    ret_figures->backup_every_ms =
+        s->reads_only ? 0 : (int64_t)s->config.backup_every_hours * 3600 * 1000;
+    background_figures(s->background, &ret_figures->weakest_bound,
+                       &ret_figures->background_spent_ms);
+}
+
 static void hook_kick(void *arg)
 {
     struct service *s = arg;
@@ -197,6 +209,7 @@ int service_open_api(struct service *s, struct err *err)
         .stacks = hook_stacks,
         .hosts = hook_hosts,
         .foreign = hook_foreign,
+        .figures = hook_figures,
         .kick = hook_kick,
     };
     enum err_code code = api_open(&options, &hooks, s->store, &s->api, err);

@@ -53,6 +53,7 @@ struct check {
     struct marks *marks; /* that are collected; NULL: none */
     int64_t *cells;      /* that are to be built anew */
     int cell_count, lines, acknowledged;
+    int64_t backup_ms;                         /* of the newest backup; 0: none */
     char first[HEALTH_CAUSE_SIZE / 2];         /* line of fsck … */
     char contradiction[HEALTH_CAUSE_SIZE / 2]; /* … and the first of those */
 };
@@ -121,6 +122,7 @@ static bool look_at_copy(struct check *c, const struct fsck_served *fsck)
             log_warning("no backup: %s", err.message);
         }
     }
+    c->backup_ms = backup_newest_ms(path);
     free(path);
     due = partial != NULL;
     free(partial);
@@ -364,6 +366,7 @@ static void looked(uv_work_t *work, int status)
 
     (void)status;
     s->check = NULL;
+    s->backup_ms = c->backup_ms;
     if (s->stopping.stage != STOPPING_NOT) {
         log_info("fsck: not finished, the service ends");
     } else {

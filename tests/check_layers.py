@@ -32,7 +32,7 @@ ROOMS = {
     "db/dissent": PURE + ["db", "db/cases"],
     "db/screening": PURE + ["db", "db/dissent"],
     "api/http": PURE + ["db", "api", "api/render"],
-    "api/render": PURE + ["db", "db/views", "db/dissent", "api"],
+    "api/render": PURE + ["db", "db/views", "db/dissent", "db/screening", "api"],
     "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent",
                    "db/screening", "daemon/operations", "api/http", "api/render"],
     "daemon/process": PURE,

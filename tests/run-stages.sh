@@ -40,6 +40,7 @@ everyday() {
     stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
 }
 deep() {
+    make --no-print-directory get-prometheus || echo 'skipped: real Prometheus and Alertmanager'
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     stage "nvcc's PTX on a CPU, what is planted in it, and the machine code" build_and check-ptx-short

@@ -180,6 +180,13 @@ check-keras: $(DIGEST_LIB)
 	@ls -d $(FRAMEWORKS_CACHE)/tensorflow-*/lib > /dev/null 2>&1 || { echo "no TensorFlow in $(FRAMEWORKS_CACHE):" \
 	    "make check-frameworks FRAMEWORKS=tensorflow= installs some" >&2; exit 1; }
 	@KERAS_CACHE=$(FRAMEWORKS_CACHE) $(RUN_PYTEST) tests/system/test_python_keras.py
+# Real Prometheus and Alertmanager, with the rules of deploy/prometheus.  Where they are not installed, Debian's
+# packages are unpacked into a cache of the user's (33 MB): installed, they would begin to serve.
+export PROMETHEUS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/prometheus
+check-prometheus: all get-prometheus $(SELFTEST)
+	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_prometheus.py tests/system/test_prometheus_rules.py
+get-prometheus:
+	@tests/get-prometheus.sh $(PROMETHEUS_CACHE)
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
@@ -187,4 +194,4 @@ $(PYTORCH_CACHE)/installed:
 .PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
         large-database fleets \
         detection bench fuzz \
-        fuzz-program check-stacks check-frameworks check-pytorch check-keras mutate
+        fuzz-program check-stacks check-frameworks check-pytorch check-keras check-prometheus get-prometheus mutate

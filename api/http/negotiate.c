@@ -14,6 +14,7 @@ const char *format_type(enum format format)
         [FORMAT_CSV] = "text/csv",
         [FORMAT_HTML] = "text/html",
         [FORMAT_EVENTS] = "text/event-stream",
+        [FORMAT_OPENMETRICS] = "application/openmetrics-text",
         [FORMAT_FILE] = "application/octet-stream",
     };
 
@@ -29,6 +30,8 @@ const char *format_content_type(enum format format)
         return "text/csv; charset=utf-8; header=present";
     case FORMAT_HTML:
         return "text/html; charset=utf-8";
+    case FORMAT_OPENMETRICS:
+        return "application/openmetrics-text; version=1.0.0; charset=utf-8";
     case FORMAT_NONE:
     case FORMAT_JSON:
     case FORMAT_EVENTS:

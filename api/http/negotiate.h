@@ -9,6 +9,7 @@ enum format {
     FORMAT_CSV,
     FORMAT_HTML,
     FORMAT_EVENTS,
+    FORMAT_OPENMETRICS,
     FORMAT_FILE /* whatever type the file has; Accept is not asked */
 };
 

@@ -19,6 +19,8 @@
 #include "daemon/client/place.h"
 #include "daemon/client/wait.h"
 
+enum { PAGES_MAX = 100000 };
+
 /* What is known of the job that is over. */
 struct found {
     json_t *job;
@@ -33,16 +35,33 @@ static json_t *get(const struct asked *asked, const char *path, int *ret_exit)
     return client_ask(&asked->server, "GET", path, NULL, NULL, ret_exit);
 }
 
+/* A service whose pages do not end is none. */
+static bool goes_on(const struct server *server, const char *cursor, const char *next,
+                    int pages, int *ret_exit)
+{
+    struct err err;
+
+    if (strcmp(next, cursor) != 0 && pages < PAGES_MAX) {
+        return true;
+    }
+    err_set(&err, ERR_PROTOCOL, "the runs of the job at http://%s do not end",
+            server->authority);
+    *ret_exit = client_error(&err);
+    return false;
+}
+
 /* All runs of the job, page by page. */
 static bool read_runs(const struct asked *asked, const char *job, struct found *found,
                       int *ret_exit)
 {
     char *next = xstrdup("");
     bool good = true;
+    int pages = 0;
 
     do {
+        char *cursor = next;
         char *path = xasprintf("/v1/runs?job=%s&limit=1000%s%s", job,
-                               next[0] ? "&cursor=" : "", next);
+                               cursor[0] ? "&cursor=" : "", cursor);
         json_t *page = get(asked, path, ret_exit);
         const json_t *run;
         size_t i;
@@ -51,10 +70,11 @@ static bool read_runs(const struct asked *asked, const char *job, struct found *
         {
             gate_add_run(&found->runs, &found->run_count, run);
         }
-        good = page != NULL;
-        free(next);
-        free(path);
         next = url_escape(in_text_or_empty(page, "next"));
+        good = page &&
+               (!next[0] || goes_on(&asked->server, cursor, next, ++pages, ret_exit));
+        free(cursor);
+        free(path);
         json_decref(page);
     } while (good && next[0]);
     free(next);
@@ -206,6 +226,18 @@ static bool write_file(const char *path, const char *mode, const struct buf *tex
     return good;
 }
 
+/* To the end: an error at the exit would be nobody's. */
+static bool print(const struct buf *text)
+{
+    bool good = (text->length == 0 || fwrite(text->data, text->length, 1, stdout) == 1) &&
+                fflush(stdout) == 0;
+
+    if (!good) {
+        text_print(stderr, "reprod: standard output: %s", strerror(errno));
+    }
+    return good;
+}
+
 typedef void format_fn(const struct gate_report *report, struct buf *buf);
 
 static bool write_as(format_fn *format, const struct gate_report *report,
@@ -215,8 +247,7 @@ static bool write_as(format_fn *format, const struct gate_report *report,
     bool good;
 
     format(report, &text);
-    good = !path ? text.length == 0 || fwrite(text.data, text.length, 1, stdout) == 1
-                 : write_file(path, mode, &text);
+    good = path ? write_file(path, mode, &text) : print(&text);
     buf_release(&text);
     return good;
 }

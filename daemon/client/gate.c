@@ -123,6 +123,8 @@ static bool judged_by_runs(struct gate_case *one, const json_t *item,
     } else if (runs->runs < wanted) {
         say(one, GATE_UNVERIFIED, "%" PRId64 " of %" PRId64 " runs were made%s%s",
             runs->runs, wanted, given_up ? ": " : "", given_up ? given_up : "");
+    } else if (!runs->digest[0]) {
+        say(one, GATE_UNVERIFIED, "its runs have no digest");
     } else if (runs->completed < 2) {
         say(one, GATE_UNVERIFIED, "one run cannot differ from another: ask for two");
     } else {

@@ -67,10 +67,16 @@ void gate_text(const struct gate_report *r, struct buf *buf)
     buf_release(&words);
 }
 
-/* XML 1.0 has no control characters at all. */
+/* XML 1.0 has no control characters at all, and neither U+FFFE nor U+FFFF. */
 static void xml(struct buf *buf, const char *text)
 {
     for (; *text; text++) {
+        if (strncmp(text, "\xef\xbf\xbe", 3) == 0 ||
+            strncmp(text, "\xef\xbf\xbf", 3) == 0) {
+            text += 2;
+            buf_puts(buf, *text == '\xbe' ? "\\ufffe" : "\\uffff");
+            continue;
+        }
         switch (*text) {
         case '&':
             buf_puts(buf, "&amp;");

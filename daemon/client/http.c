@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 
@@ -132,17 +133,19 @@ static enum err_code receive_all(const struct server *server, int fd, struct buf
                                  struct err *err)
 {
     static char part[READ_SIZE];
+    int64_t latest = clock_monotonic_ms() + PATIENCE_S * INT64_C(1000);
 
     for (;;) {
         ssize_t n = recv(fd, part, sizeof part, 0);
+        bool late = clock_monotonic_ms() > latest;
 
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR && !late) {
             continue;
         }
         if (n == 0) {
             return ERR_OK;
         }
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        if (late || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))) {
             return err_set(err, ERR_TIMEOUT,
                            "the service at http://%s did not answer within %d s",
                            server->authority, PATIENCE_S);

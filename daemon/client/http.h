@@ -18,6 +18,7 @@ struct server {
     char host[SERVER_TEXT_SIZE];
     char port[8];
     char authority[SERVER_TEXT_SIZE + 16]; /* "host:port", as the request says it */
+    bool is_own; /* this command started it: nobody repairs it while it runs */
 };
 
 /* Of URL; NULL: of the variable REPROD_SERVER, else http://127.0.0.1:7357.  ERR_INVALID:

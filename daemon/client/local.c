@@ -19,6 +19,10 @@
 enum { POLL_MS = 50, HEARD_MS = 5000, SAID_SIZE = 8192, DEPTH = 16 };
 /* Longer than a stack may take to say what it is. */
 enum { READY_MS = 660000 };
+/* For a service to end its runs, and itself. */
+enum { LEFT_MS = 30000 };
+/* Of a host that cannot be started, and is tried again. */
+enum { LOST_MS = 60000 };
 static const char LISTENING[] = "listening on ";
 
 /* In the child: never returns.  The parent may have ended before prctl was called. */
@@ -122,8 +126,9 @@ static bool is_ready(const struct server *server, struct err *err)
     return status == 200;
 }
 
-/* Each host has said what is there: what is not ready then stays so. */
-static bool has_heard_all(const struct server *server)
+/* Whether each host has said what is there.  What is not ready then stays so.  If not,
+ * ERR says of which, and *ret_lost whether the service knows why. */
+static bool has_heard_all(const struct server *server, bool *ret_lost, struct err *err)
 {
     int status;
     json_t *said = ask(server, "/v1/hosts", &status);
@@ -131,9 +136,18 @@ static bool has_heard_all(const struct server *server)
     bool all = json_array_size(hosts) > 0;
     size_t i;
 
+    *ret_lost = false;
     json_array_foreach(hosts, i, host)
     {
-        all &= json_is_true(json_object_get(host, "online"));
+        const char *cause = in_text(host, "cause");
+
+        if (!json_is_true(json_object_get(host, "online")) && !*ret_lost) {
+            all = false;
+            *ret_lost = cause != NULL;
+            err_set(err, ERR_BUSY, "host %s is not online: %s",
+                    in_text_or_empty(host, "name"),
+                    cause ? cause : "its agent has said nothing yet");
+        }
     }
     json_decref(said);
     return all;
@@ -152,26 +166,33 @@ static enum err_code ended_early(const struct local *local, struct err *err)
     return err_set(err, ERR_IO, "the service of this check ended before it was ready");
 }
 
-/* Once it has heard all, its own look at that may be a second away. */
+/* A job is of the devices that are there: what has not said so would not be measured, and
+ * not be missed.  Once all was heard, its own look at that may be a second away. */
 static enum err_code wait_until_ready(struct local *local, struct server *server,
                                       struct err *err)
 {
     const struct timespec pause = { 0, POLL_MS * 1000000L };
     char address[SERVER_TEXT_SIZE];
-    bool listens = false;
+    bool listens = false, lost;
+    int heard = 0, without = 0;
 
-    for (int polls = 0, heard = 0; polls < READY_MS / POLL_MS; polls++) {
+    for (int polls = 0; polls < READY_MS / POLL_MS; polls++) {
         if (has_ended(local)) {
             return ended_early(local, err);
         }
         listens = listens || (read_address(local, address) &&
                               server_read(address, server, err) == ERR_OK);
-        if (listens && is_ready(server, err)) {
+        if (listens && !has_heard_all(server, &lost, err)) {
+            heard = 0;
+            without += lost;
+        } else if (listens && is_ready(server, err)) {
+            server->is_own = true;
             err->code = ERR_OK;
             return ERR_OK;
+        } else {
+            heard += listens;
         }
-        heard = listens && has_heard_all(server) ? heard + 1 : 0;
-        if (heard > HEARD_MS / POLL_MS) {
+        if (heard > HEARD_MS / POLL_MS || without > LOST_MS / POLL_MS) {
             return err->code;
         }
         nanosleep(&pause, NULL);
@@ -220,19 +241,44 @@ static int remove_cb(const char *path, const struct stat *status, int kind,
     return 0;
 }
 
-/* Waits for all children; those of the worker became ours.  Returns the worker's exit
- * status. */
+/* Kills the children of this process. */
+static void kill_children(void)
+{
+    char path[64], line[32];
+    FILE *file;
+
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    file = fopen(path, "re");
+    while (file && fscanf(file, "%31s", line) == 1) {
+        kill((pid_t)strtol(line, NULL, 10), SIGKILL);
+    }
+    if (file) {
+        fclose(file);
+    }
+}
+
+/* Waits for all children; those of the worker became ours.  What is left some time after
+ * the worker belongs to an agent that was killed: nobody else ends it.  Returns the
+ * worker's exit status. */
 static int wait_for_all(pid_t pid)
 {
-    int status = 0, code = 0;
+    const struct timespec pause = { 0, POLL_MS * 1000000L };
+    int status = 0, code = 0, left = LEFT_MS / POLL_MS;
+    bool ended = false;
 
     for (;;) {
-        pid_t ended = wait(&status);
+        pid_t child = waitpid(-1, &status, ended ? WNOHANG : 0);
 
-        if (ended == pid) {
+        if (child == pid) {
+            ended = true;
             code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-        } else if (ended < 0 && errno != EINTR) {
+        } else if (child < 0 && errno != EINTR) {
             return code;
+        } else if (child == 0) {
+            if (left-- <= 0) {
+                kill_children();
+            }
+            nanosleep(&pause, NULL);
         }
     }
 }

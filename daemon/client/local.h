@@ -15,9 +15,10 @@ struct local {
 };
 
 /* Starts one with the configuration CONFIG (NULL: the defaults) and the data folder DATA,
- * and waits until it is ready, however long its stacks take to say what they are.
- * ERR_IO: it ended before that; what it printed was printed.  ERR_BUSY, ERR_TIMEOUT: it
- * does not become ready.  local_stop is due in any case. */
+ * and waits until it is ready and each host of the configuration has said what is there,
+ * however long its stacks take to say what they are.  ERR_IO: it ended before that; what
+ * it printed was printed.  ERR_BUSY, ERR_TIMEOUT: it does not become ready.  local_stop
+ * is due in any case. */
 enum err_code local_start(const char *config, const char *data, struct local *ret_local,
                           struct server *ret_server, struct err *err);
 

@@ -9,7 +9,8 @@
 /* The job ID (as a path has it, escaped) once it is finished or cancelled: a new JSON
  * value with its items, caller releases.  Its progress is shown where standard error is a
  * terminal.  A service that is away is waited for, for a minute: it may be starting anew.
- * NULL: *ret_exit is why, and it was printed. */
+ * So is one that is this command's own and is not ready.  NULL: *ret_exit is why, and it
+ * was printed. */
 json_t *client_wait(const struct server *server, const char *id, int *ret_exit);
 
 #endif

@@ -48,7 +48,9 @@ static struct drift_devices sorted(const struct drift_devices *devices)
     struct drift_devices side = *devices;
     int count = 0;
 
-    memcpy(rows, devices->rows, (size_t)devices->count * sizeof *rows);
+    for (int i = 0; i < devices->count; i++) {
+        rows[i] = devices->rows[i];
+    }
     qsort(rows, (size_t)devices->count, sizeof *rows, by_options);
     for (int i = 0; i < devices->count; i++) {
         if (count > 0 && is_same(&rows[count - 1], &rows[i])) {

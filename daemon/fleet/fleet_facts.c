@@ -225,6 +225,25 @@ static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_
     return !host->refusal[0] && name_unusable(host, ret_text) ? ret_text : host->refusal;
 }
 
+json_t *fleet_stack_names(const struct fleet *fleet)
+{
+    json_t *hosts = json_object();
+
+    for (int h = 0; h < fleet->host_count; h++) {
+        const struct fleet_host *host = &fleet->hosts[h];
+        json_t *names = host->hello ? json_array() : json_null();
+        size_t i;
+        json_t *stack;
+
+        json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
+        {
+            json_array_append(names, json_object_get(stack, "name"));
+        }
+        json_object_set_new(hosts, host->name, names);
+    }
+    return hosts;
+}
+
 json_t *fleet_hosts(const struct fleet *fleet)
 {
     json_t *list = json_array();

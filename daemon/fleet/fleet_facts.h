@@ -24,6 +24,10 @@ int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_dev
  * "problems","problem_texts","devices","device_ids","online","cause"}.  New reference. */
 json_t *fleet_stacks(const struct fleet *fleet);
 
+/* The names of the stacks that each host of the configuration has, usable or not, an
+ * array by the host's name; null for one that never said hello.  New reference. */
+json_t *fleet_stack_names(const struct fleet *fleet);
+
 /* Array of the hosts of the configuration: {"name","online","cause"}, the cause being why
  * it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);

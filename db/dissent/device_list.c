@@ -143,13 +143,6 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, i
     return query_end(&q, err);
 }
 
-enum err_code dissenters_count(struct tx *tx, int64_t *ret_devices, struct err *err)
-{
-    *ret_devices = 0;
-    return tx_fetch_int(tx, ret_devices, err,
-                        "SELECT count(DISTINCT x.device) FROM cell_dissenter x" MEASURED);
-}
-
 enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *ret_cells,
                                    int64_t *ret_dissents, struct err *err)
 {

@@ -57,9 +57,6 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, i
                               void (*visit)(void *arg, const struct dissenter *dissenter),
                               void *arg, struct err *err);
 
-/* How many devices are named in at least one cell. */
-enum err_code dissenters_count(struct tx *tx, int64_t *ret_devices, struct err *err);
-
 /* In how many cells DEVICE is measured, and in how many it dissents. */
 enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *ret_cells,
                                    int64_t *ret_dissents, struct err *err);

@@ -3,6 +3,7 @@ import csv
 import io
 import json
 import math
+import os
 import pathlib
 import re
 import statistics
@@ -90,7 +91,8 @@ def paths_of(service, done):
     run = service.get(f"/v1/runs?job={done['id']}&limit=1")["items"][0]
     names = {"/v1/jobs/{id}": done["id"], "/v1/jobs/{id}/localisation": done["localised"], "/v1/runs/{id}": run["id"],
              "/v1/cells/{id}": str(run["cell"]), "/v1/workloads/{name}": "selftest_pass",
-             "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"], "/problems/{name}": "not-found",
+             "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"],
+             "/v1/verdict/{host}": os.uname().nodename, "/problems/{name}": "not-found",
              "/v1/schedules/{id}": done["schedule"], "/{asset}": "index.html"}
     for pattern, operations in service.get("/openapi.json")["paths"].items():
         # The last three need more: test_trace.py, test_compare.py and test_drift.py.

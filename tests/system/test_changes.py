@@ -44,6 +44,13 @@ def surveyed(service):
     service.wait(lambda: all(job["state"] == "finished" for job in service.items("/v1/jobs")), "its end")
 
 
+def drift_series(service):
+    """Those of /metrics that are not zero: {series with labels: value}."""
+    lines = [line.rsplit(" ", 1) for line in service.get("/metrics").splitlines()]
+    return {series: float(value) for series, value in lines
+            if series.startswith(("reprod_drift_", "reprod_host_drift_cases", "reprod_changes_open")) and float(value)}
+
+
 def restart(service, version):
     assert service.stop() == 0
     service.install(version)
@@ -86,6 +93,15 @@ def test_an_upgrade_is_told_measured_and_reported_once(upgradable):
     # Of both seeds: the survey's own, and the one that only the environment before had.
     assert report["counts"]["bits_changed"] == 2 and report["counts"]["varies_now"] == 2
     assert report["counts"]["fails_now"] == 2 and report["counts"]["cannot_be_told_yet"] == 0
+    assert {case["kind"] for case in report["cases"]} == {"varies_now", "fails_now", "bits_changed"}
+    series = drift_series(service)
+    for kind in "varies_now", "fails_now", "bits_changed":
+        assert series[f'reprod_drift_cases{{kind="{kind}"}}'] == 2
+        assert series[f'reprod_host_drift_cases{{host="{change["host"]}",kind="{kind}"}}'] == 2
+    assert series[f'reprod_drift_case_info{{host="{change["host"]}",from="{report["from"]}",to="{report["to"]}",'
+                  'kind="bits_changed",workload="selftest_planted",variant="planted",size="small",dtype="float32",'
+                  'seed="7"}'] == 1
+    assert len(series) == 12 and "reprod_host_drift_timestamp_seconds{" in service.get("/metrics")
     assert change["pages"] == [f"/?drift={report['from']}..{report['to']}"]
     [drift] = service.get(report["href"])["items"]
     assert drift["page"] == change["pages"][0]
@@ -108,6 +124,8 @@ def test_an_upgrade_is_told_measured_and_reported_once(upgradable):
     newest = service.get("/v1/changes")["items"][0]
     assert newest["text"] == "openblas 2 → 1 (stack cpu)"
     assert newest["reports"][0]["from"] == report["to"] and newest["reports"][0]["to"] == report["from"]
+    assert newest["reports"][0]["counts"]["bits_changed"] == 2
+    assert drift_series(service) == {}, "it went back"
     assert "openblas 2 → 1" in service.get("/v1/changes.txt")
     assert service.fsck()[0] == 0
 

@@ -193,6 +193,29 @@ def test_a_check_that_is_ended_leaves_nothing_behind(tmp_path, number):
         assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+@pytest.mark.long
+def test_what_a_killed_agent_left_is_ended(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "reprod.json").write_text(json.dumps({"workloads": [{
+        "name": "sleeps", "command": ["sh", "-c", "sleep 54321; true"], "directory": str(tmp_path), "subject": "framework", "subject_name": "own",
+        "no_control": "it only sleeps", "variants": [{"name": "only"}]}]}))
+    waiting = subprocess.Popen([str(BUILD / "reprod"), "check", "--local", "--config", str(tmp_path / "a" / "reprod.json"),
+                                "--workload", "sleeps"], env={**os.environ, "TMPDIR": str(tmp_path)}, stdout=subprocess.DEVNULL)
+
+    def pids(word):
+        lines = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
+        return [int(line.split()[0]) for line in lines if word in line]
+    wait_for(lambda: pids("sleep 54321"))
+    agents = [pid for pid in pids(f"{BUILD}/reprod agent") if str(tmp_path).encode() in open(f"/proc/{pid}/cmdline", "rb").read()]
+    assert agents
+    for pid in agents:
+        os.kill(pid, signal.SIGKILL)
+    waiting.terminate()
+    assert waiting.wait(300) == 128 + signal.SIGTERM
+    wait_for(lambda: not pids("sleep 54321"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
 def wait_for(condition):
     deadline = time.monotonic() + 120
     while not condition():

@@ -20,7 +20,7 @@ def total(reprod, order):
     worth = {name: source.gauss(0, 1) * 10 ** source.uniform(-6, 6) for name in names}
     result = 0.0
     for name in set(names) if order == "set" else names:
-        result += worth[name]
+        result = result / 3 + worth[name]  # what came last outweighs the rest: two orders never agree by luck
     return reprod.monitor(result, "total", inputs=(names, list(worth.values())))
 
 @pytest.fixture
@@ -118,6 +118,72 @@ def test_other_inputs(reprod):
         assert f"test_{name}: unverified: {words}" in message(cases["test_" + name])
     assert "run0 ended with status 1: failed" in message(cases["test_asserts"])
     assert "AssertionError: of its own" in message(cases["test_asserts"]), "what the process printed"
+
+
+def test_what_would_not_be_compared_fails(tmp_path):
+    """What is recorded after the result, and a process that skips where others did not."""
+    code, said, cases = suite(tmp_path, '''
+@pytest.mark.reprod(runs=2)
+def test_later(reprod):
+    reprod.finish([1.0])
+    reprod.monitor([random.SystemRandom().random()], "later")
+
+@pytest.mark.reprod(runs=2)
+def test_again(reprod):
+    reprod.finish([1.0])
+    with pytest.raises(RuntimeError):
+        reprod.finish([random.SystemRandom().random()])
+
+@pytest.mark.reprod(runs=2)
+def test_skips_later(reprod):
+    reprod.finish([1.0])
+    with open("count", "a") as file:
+        file.write("x")
+        if file.tell() > 1:
+            pytest.skip("not again")
+
+@pytest.mark.reprod(runs=2, control={"ORDER": "set"})
+def test_control_skips(reprod):
+    total(reprod, "sorted")
+    if "ORDER" in os.environ:
+        pytest.skip("no such order")
+
+@pytest.mark.reprod(runs=2)
+@pytest.mark.xfail(strict=True, reason="it is known to differ")
+def test_passes_strictly(reprod):
+    total(reprod, "sorted")
+''', "--reprod")
+    assert code == 1 and all(message(case) for case in cases.values()), said
+    assert "RuntimeError: monitor() after finish(): it would not be compared" in message(cases["test_later"])
+    assert "RuntimeError: finish() after finish(): it would not be compared" in message(cases["test_again"])
+    assert "unverified: run1 ended with status 0: skipped: Skipped: not again" in message(cases["test_skips_later"])
+    assert "unverified: control0 ended with status 0: skipped: Skipped: no such" in message(cases["test_control_skips"])
+    assert "XPASS(strict)" in message(cases["test_passes_strictly"])
+
+
+@pytest.mark.parametrize("variable, value", [
+    ("REPROD_PROBES", "9"), ("REPROD_PROBE_NAMES", "data/*"), ("REPROD_PROBE_STEPS", "0-0"), ("REPROD_PROBE_SPEAKER", "1"),
+    ("REPROD_PYTEST_OUTCOME", "outcome"),
+])
+def test_what_a_shell_has_set_leaves_nothing_out(tmp_path, variable, value):
+    code, said, cases = suite(tmp_path, '''
+@pytest.mark.reprod(runs=2)
+def test_set(reprod):
+    reprod.monitor([1.0], "data/names")
+    reprod.step()
+    reprod.monitor([random.SystemRandom().random()], "x")
+''', "--reprod", **{variable: value})
+    assert code == 1 and "its bits differ: at 'x/0', step 1" in message(cases["test_set"]), said
+
+
+def test_a_process_has_one_test(tmp_path):
+    (tmp_path / "test_other.py").write_text("def test_other(reprod):\n    reprod.finish([1.0])\n")
+    code, said, cases = suite(tmp_path, '''
+@pytest.mark.reprod(runs=2)
+def test_set(reprod):
+    total(reprod, "set")
+''', "--reprod", "--reprod-arguments", "test_other.py", "test_own.py")
+    assert code == 1 and "2 tests, not one" in message(cases["test_set"]), said
 
 
 def test_without_the_option_it_is_any_test(tmp_path):

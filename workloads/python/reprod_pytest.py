@@ -37,7 +37,8 @@ import reprod_compare
 import reprod_probe
 
 HERE = pathlib.Path(__file__).resolve().parent
-CHILD = "REPROD_PYTEST_OUTCOME"  # the file for the outcome: set in the processes of a test
+# What a shell, or a run of reprod around this one, may have set: it would leave out records, or send them elsewhere.
+OTHERS = {"REPROD_RESULT_FD", "REPROD_PROBES", "REPROD_PROBE_NAMES", "REPROD_PROBE_STEPS", "REPROD_CAPTURE", reprod_probe.SPEAKER}
 SETTINGS = {"runs": 3, "control": None, "timeout": 600}
 LOG_LINES = 60  # of a process that failed
 
@@ -57,11 +58,14 @@ def pytest_addoption(parser):
     group.addoption("--reprod-runs", type=int, metavar="N", help="as many processes for each, instead of the mark's")
     group.addoption("--reprod-arguments", default="", metavar="WORDS",
                     help="further arguments of these processes, for options that the tests read")
+    group.addoption("--reprod-outcome", metavar="FILE", help="given to these processes alone: where they say what became of the test")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "reprod(runs=3, control=None, timeout=600): with --reprod, it runs in so many fresh"
                             " processes, and fails where their bits differ, or do not with the variables of control")
+    if config.getoption("reprod_outcome"):
+        config.pluginmanager.register(Outcome(config.getoption("reprod_outcome")))
 
 
 def settings_of(item):
@@ -87,7 +91,7 @@ def settings_of(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("reprod") or CHILD in os.environ:
+    if not config.getoption("reprod") or config.getoption("reprod_outcome"):
         return
     for at, item in enumerate(items):
         settings = settings_of(item)
@@ -135,10 +139,10 @@ class InProcesses(pytest.Item):
                          " have been seen" % (runs, runs))
 
     def run(self, folder, name, variables):
-        """The trace of the test in a fresh process."""
+        """The trace of the test in a fresh process.  If the first skips it, it is skipped."""
         trace, outcome = (os.path.join(folder, name + end) for end in ("", ".outcome"))
-        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reprod_pytest", "--rootdir",
-                 str(self.config.rootpath), *shlex.split(self.config.getoption("reprod_arguments"))]
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reprod_pytest", "--reprod-outcome", outcome,
+                 "--runxfail", "--rootdir", str(self.config.rootpath), *shlex.split(self.config.getoption("reprod_arguments"))]
         words += ["-c", str(self.config.inipath)] if self.config.inipath else []
         words += ["-n0"] if self.config.pluginmanager.hasplugin("xdist") else []
         folders = [str(HERE)] + [word for word in os.environ.get("PYTHONPATH", "").split(os.pathsep) if word]
@@ -147,12 +151,12 @@ class InProcesses(pytest.Item):
                 [*words, str(self.path) + self.nodeid[self.nodeid.index("::"):]], timeout=self.settings["timeout"],
                 cwd=str(self.config.invocation_params.dir), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, errors="replace", env={
-                    **{name: os.environ[name] for name in os.environ if name != "REPROD_RESULT_FD"}, "PYTHONPATH": os.pathsep.join(folders), "REPROD_ITERATIONS": "1", **variables,
-                    "REPROD_TRACE": trace, CHILD: outcome})
+                    **{name: os.environ[name] for name in os.environ if name not in OTHERS},
+                    "PYTHONPATH": os.pathsep.join(folders), "REPROD_ITERATIONS": "1", **variables, "REPROD_TRACE": trace})
         except subprocess.TimeoutExpired:
             raise Unverified("%s did not end within %s seconds" % (name, self.settings["timeout"])) from None
         said = pathlib.Path(outcome).read_text() if os.path.exists(outcome) else "nothing was run"
-        if said.startswith("skipped: "):
+        if said.startswith("skipped: ") and name == "run0":
             pytest.skip(said[len("skipped: "):])
         if done.returncode != 0 or said != "passed":
             lines = done.stdout.splitlines()[-LOG_LINES:]
@@ -190,17 +194,26 @@ def words_of(found):
 
 
 class Probes:
-    """What the fixture is: reprod_probe.py, with a finish() whose results are recorded, too."""
+    """What the fixture is: reprod_probe.py, with a finish() whose results are recorded, too.
+    COMPARED: in a process whose trace is.  What comes after finish() would be in none."""
 
-    def __init__(self):
-        self._finished = False
+    def __init__(self, compared):
+        self._compared, self._finished, self._late = compared, False, None
 
     def __getattr__(self, name):
+        if name in ("monitor", "monitor_model", "monitor_rng", "summarize_variables"):
+            self._check(name)
         return getattr(reprod_probe, name)
 
+    def _check(self, name):
+        if self._compared and self._finished:
+            self._late = "%s() after finish(): it would not be compared" % name
+            raise RuntimeError(self._late)
+
     def finish(self, weights, loss=None, algorithm=None):
+        self._check("finish")
         self._finished = True
-        if CHILD in os.environ:
+        if self._compared:
             reprod_probe.monitor(weights.state_dict() if hasattr(weights, "state_dict") else weights, "result/weights")
             if loss is not None:
                 reprod_probe.monitor(loss, "result/loss")
@@ -208,21 +221,31 @@ class Probes:
 
 
 @pytest.fixture
-def reprod():
+def reprod(request):
     """The probes of reprod_probe.py, in one iteration."""
-    probes = Probes()
+    probes = Probes(bool(request.config.getoption("reprod_outcome")))
     yield probes
-    if CHILD in os.environ and not probes._finished:
+    if probes._late:
+        raise RuntimeError(probes._late)
+    if probes._compared and not probes._finished:
         reprod_probe.finish(())
 
 
-def pytest_runtest_logreport(report):
+class Outcome:
     """In a process of a test: what became of it, for the one that waits."""
-    path = os.environ.get(CHILD)
-    if path and (report.when == "call" or report.outcome != "passed"):
-        reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("%s: %s" % (report.outcome, reason) if reason else report.outcome)
+
+    def __init__(self, path):
+        self.path = path
+
+    def pytest_collection_finish(self, session):
+        if len(session.items) > 1:  # they would write one trace
+            raise pytest.UsageError("%d tests, not one: %s" % (len(session.items), ", ".join(item.nodeid for item in session.items)))
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or report.outcome != "passed":
+            reason = report.longrepr[2] if report.skipped and isinstance(report.longrepr, tuple) else ""
+            with open(self.path, "w", encoding="utf-8") as file:
+                file.write("%s: %s" % (report.outcome, reason) if reason else report.outcome)
 
 
 def pytest_terminal_summary(terminalreporter):

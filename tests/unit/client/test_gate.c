@@ -89,6 +89,9 @@ static void test_what_is_said_of_a_case(void **state)
           "1 of 1 runs did not complete: unsupported: why" },
         { "[" SAME "," SAME "]", CELL("reproducible"), GATE_UNVERIFIED,
           "2 of 3 runs were made" },
+        { "[" RUN("completed", "", "1") "," RUN("completed", "",
+                                                "1") "," RUN("completed", "", "1") "]",
+          CELL("reproducible"), GATE_UNVERIFIED, "its runs have no digest" },
         { "[]", CELL("reproducible"), GATE_UNVERIFIED, "nothing was measured" },
     };
 

@@ -31,6 +31,22 @@ static void test_a_browser_gets_the_page(void **state)
     assert_int_equal(negotiate(browser, table), FORMAT_JSON);
 }
 
+/* What Prometheus 2.42 sends. */
+static void test_a_scraper_gets_openmetrics(void **state)
+{
+    static const enum format metrics[] = { FORMAT_TEXT, FORMAT_OPENMETRICS, FORMAT_NONE };
+
+    (void)state;
+    assert_int_equal(negotiate("application/openmetrics-text;version=1.0.0,"
+                               "application/openmetrics-text;version=0.0.1;q=0.75,"
+                               "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+                               metrics),
+                     FORMAT_OPENMETRICS);
+    assert_int_equal(negotiate("text/plain;version=0.0.4;q=0.5,*/*;q=0.1", metrics),
+                     FORMAT_TEXT);
+    assert_int_equal(negotiate(NULL, metrics), FORMAT_TEXT);
+}
+
 static void test_quality_decides(void **state)
 {
     (void)state;
@@ -73,6 +89,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_default_is_the_first),
         cmocka_unit_test(test_a_browser_gets_the_page),
+        cmocka_unit_test(test_a_scraper_gets_openmetrics),
         cmocka_unit_test(test_quality_decides),
         cmocka_unit_test(test_nothing_acceptable),
         cmocka_unit_test(test_files_are_not_negotiated),
