@@ -14,7 +14,7 @@
 enum { DEVICES_MAX = 64 };
 
 static struct {
-    struct run *run; /* NULL until opened */
+    struct run *run;    /* NULL until opened */
     const char *wanted; /* NULL: whichever CUDA lists first */
     int selected;
     enum compute_mode mode; /* of the one that was opened */

@@ -121,7 +121,8 @@ static int take_answers(struct asked *asked, int count, int64_t deadline)
     return kept;
 }
 
-/* Some at a time: one that hangs keeps the place of one, and no other from being asked. */
+/* Some at a time: one that hangs keeps the place of one, and no other from being asked.
+ */
 static void ask_all(const char *const *ids, int count, int64_t deadline)
 {
     struct asked asked[ASKED_AT_ONCE];

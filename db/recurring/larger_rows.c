@@ -25,24 +25,25 @@ enum err_code larger_each_row(struct tx *tx,
 {
     struct query q;
 
-    query_begin(&q, tx,
-                "SELECT " CASE_KEY_COLUMNS
-                ", j.number, j.state = 'finished', j.state = 'cancelled', i.device, i.stack,"
-                " i.milliseconds / max(1, i.runs_answered),"
-                " ifnull(CAST(d.attributes ->> '$.memory_bytes' AS INTEGER), 0)"
-                " FROM " NEWEST_SURVEYS
-                " AS j JOIN job_item i ON i.job = j.number"
-                " JOIN case_key k ON k.number = i.case_key"
-                " JOIN device d ON d.id = i.device"
-                " WHERE d.backend = 'cuda' AND i.options = '' AND k.seed = 1"
-                " ORDER BY j.number DESC, i.seq",
-                LARGER_JOBS_MAX);
+    query_begin(
+        &q, tx,
+        "SELECT " CASE_KEY_COLUMNS
+        ", j.number, j.state = 'finished', j.state = 'cancelled', i.device, i.stack,"
+        " i.milliseconds / max(1, i.runs_answered),"
+        " ifnull(CAST(d.attributes ->> '$.memory_bytes' AS INTEGER), 0)"
+        " FROM " NEWEST_SURVEYS
+        " AS j JOIN job_item i ON i.job = j.number"
+        " JOIN case_key k ON k.number = i.case_key"
+        " JOIN device d ON d.id = i.device"
+        " WHERE d.backend = 'cuda' AND i.options = '' AND k.seed = 1"
+        " ORDER BY j.number DESC, i.seq",
+        LARGER_JOBS_MAX);
     while (query_step(&q)) {
         struct larger_row row = { .job = 0 };
 
         case_keys_take(&q, &row.key);
-        query_take(&q, &row.job, &row.finished, &row.cancelled, row.device, row.stack, &row.run_ms,
-                   &row.memory_bytes);
+        query_take(&q, &row.job, &row.finished, &row.cancelled, row.device, row.stack,
+                   &row.run_ms, &row.memory_bytes);
         visit(arg, &row);
     }
     return query_end(&q, err);

@@ -23,7 +23,7 @@ enum err_code larger_mark_read(struct tx *tx, struct larger_mark *ret_mark,
 
 /* An item of such a survey, without options, with seed 1, on a device of backend cuda. */
 struct larger_row {
-    int64_t job;   /* number: the larger, the newer */
+    int64_t job;              /* number: the larger, the newer */
     bool finished, cancelled; /* the job */
     char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     struct case_key key;

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 from unittest import mock
 
@@ -138,6 +139,17 @@ def test_no_list_is_widened(monkeypatch, visible, allowed):
     monkeypatch.syspath_prepend(ROOT / "workloads" / "frameworks")
     import gpu_slices
     assert gpu_slices.allowed(["MIG-1", "MIG-2"], visible) == allowed
+
+
+def test_nvml_that_hangs_hides_no_gpu_that_the_driver_shows(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(ROOT / "workloads" / "frameworks")
+    import gpu_slices
+    answers = threading.Event()
+    monkeypatch.setattr(gpu_slices, "listed", lambda: answers.wait() and ["MIG-1"])
+    monkeypatch.setattr(gpu_slices, "DEADLINE_S", 0.01)
+    assert gpu_slices.hidden([{"id": "GPU-1"}], None) == []
+    assert "NVML did not answer within 0.01 seconds" in capsys.readouterr().err
+    answers.set()
 
 
 @pytest.mark.parametrize("device", [SLICES[2], GPUS[0]])

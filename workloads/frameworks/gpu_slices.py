@@ -60,6 +60,20 @@ def listed():
     return [uuid for uuid in map(nvml.uuid, handles) if uuid] if any(sliced) else []
 
 
+def listed_in_time():
+    """As listed; [] where NVML hangs, as it does where the driver's services do not answer while CUDA does."""
+    import threading  # no run does
+    found = []
+    asking = threading.Thread(target=lambda: found.extend(listed()), daemon=True)  # it may never end
+    asking.start()
+    asking.join(DEADLINE_S)
+    if asking.is_alive():
+        print("NVML did not answer within %s seconds: MIG slices that the driver does not show are not known" %
+              DEADLINE_S, file=sys.stderr)
+        return []
+    return found
+
+
 def allowed(ids, visible):
     """Those that CUDA_VISIBLE_DEVICES, which is VISIBLE, names in full, before a word that names nothing and so
     ends it; None: all."""
@@ -90,7 +104,7 @@ def ask(wanted):
 def hidden(shown, visible):
     """The devices beside those of SHOWN that VISIBLE, which is CUDA_VISIBLE_DEVICES, allows."""
     known = {device["id"].lower() for device in shown}
-    wanted = [each for each in allowed(listed(), visible) if each.lower() not in known]
+    wanted = [each for each in allowed(listed_in_time(), visible) if each.lower() not in known]
     if not wanted:
         return []
     import concurrent.futures  # no run does
