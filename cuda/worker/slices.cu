@@ -102,6 +102,7 @@ static int take_answers(struct asked *asked, int count, int64_t deadline)
         fds[i].fd = asked[i].answer;
         fds[i].events = POLLIN;
         fds[i].revents = 0;
+        left = asked[i].answer < 0 ? 0 : left; /* nothing comes from there */
     }
     if (poll(fds, (nfds_t)count, left > 0 ? (int)left : 0) < 0) {
         return count; /* interrupted */
