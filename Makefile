@@ -114,7 +114,7 @@ DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db db/*) workloads/instrumen
 WORKER_BASE := daemon/base/nearest.c daemon/base/reference.c
 WORKER_SRC := $(call c_of,workloads workloads/*) $(WORKER_BASE)
 EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
-                api/openapi.json tests/gpu/results/*.json tests/ptx/results.json))
+                api/openapi.json tests/gpu/results/*.json tests/gpu/reshaped.json tests/ptx/results.json))
 DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
 WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))
 INSTRUMENTS := $(B)/libreprod-instruments.so

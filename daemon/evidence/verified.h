@@ -17,6 +17,7 @@ struct verified {
     const char *worker_build;
     int version;         /* of the workload that ran */
     const char *outcome; /* "passed", "failed" or "inconclusive" */
+    bool is_reshaped; /* its kernels have another shape since: tests/gpu/reshaped.json */
 };
 
 struct verified_set;
@@ -40,7 +41,7 @@ bool verified_find(const struct verified_set *set, const char *workload,
                    const char *variant, struct verified *ret_verified);
 
 /* What that is worth for VERSION of the workload: its outcome, or "outdated" where
- * another version ran. */
+ * another version ran, or kernels that were shaped otherwise. */
 const char *verified_outcome(const struct verified *verified, int version);
 
 /* executed.c: what nvcc's PTX showed of each CUDA variant when a CPU executed it: what

@@ -165,10 +165,7 @@ fits; `tests/gpu/README.md` explains it. That a variant
 
 The load is in the run's own process: kernels in streams of their own, on some of the multiprocessors. The report of
 worker e64d7944 was made with another process instead, which a GPU serves in turns, so that it hardly disturbs:
-its "equal" says little of load. Nor has a GPU run the kernels that were given another shape since, with the same
-version and, on a CPU, the same bits: those of `batchnorm_bwd`, `batchnorm_freeze_bwd` and `cumsum`, `gather_bwd`
-one_hot, `scatter_nd` serial, and what else adds channels or columns (`hash_seed_order`, `layernorm_bwd`,
-`while_loop`). What is said of them here is of the code before.
+its "equal" says little of load.
 
 One digest in five runs still allows that a run differs with a probability of up to 53 % (95 % sure).
 More runs lower that bound, and every cell of the service says its own.
@@ -207,6 +204,26 @@ uninitialised or racing in shared memory. What did not hold is `failed`.
 {passed} of {count} variants passed at {sizes}: of the {others} that are no controls {steady} kept one digest, and
 {bits} of {bits} that promise the CPU's bits had them."""
 PTX_HEADER = ("workload", "variant", "version", "outcome", "sizes", "digests in the schedules", "error ÷ bound", "bits of the CPU")
+
+
+def read_reshaped():
+    return json.loads((machine.ROOT / "tests" / "gpu" / "reshaped.json").read_text())
+
+
+def judged_on(found, each):
+    """When reports judged the kernels that EACH of tests/gpu/reshaped.json names."""
+    return [report["date"] for report in found for record in report["variants"]
+            if record["workload"] == each["workload"] and each["variant"] in (None, record["variant"])
+            and record["outcome"] in ("passed", "failed", "inconclusive")]
+
+
+def reshaped_part(found):
+    """The kernels that only reports of before have."""
+    names = [f"`{each['workload']}`" + (f" {each['variant']}" if each["variant"] else "") for each in read_reshaped()
+             if max(judged_on(found, each), default=each["since"]) < each["since"]]
+    return ("No GPU has run the kernels of " + ", ".join(names) + " as they are now: they were given another shape, with the "
+            "same version and, on a CPU, the same bits. What is said of them here is of the code before; "
+            "`GET /v1/workloads` calls it outdated.") if names else ""
 
 
 def ptx_row(record):
@@ -265,7 +282,7 @@ def page(found, tables, explanations, campaigns=(), ptx=None):
     """The whole text."""
     records, row_of = newest(found), rows(tables)
     texts = read_explanations(explanations, set(row_of) | {name for name, _ in records} | own_workloads())
-    parts = [head(found), HOW, "## The documents' rows"]
+    parts = [head(found), HOW, reshaped_part(found), "## The documents' rows"]
     for name, row in row_of.items():
         own = [record for (workload, _), (record, _) in records.items() if workload == name]
         parts.append(section(row["title"], name, row, own, texts.get(name)))

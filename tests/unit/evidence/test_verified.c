@@ -53,6 +53,42 @@ static void test_newest_report_counts(void **state)
     verified_set_free(set);
 }
 
+/* What is built in: kernels that have another shape since a moment, all of a workload's
+ * or those of a variant. */
+static void test_kernels_of_another_shape(void **state)
+{
+    static const struct {
+        const char *workload, *variant, *date, *outcome;
+    } cases[] = {
+        { "cumsum", "ordered", "2026-11-26T10:13:22.999Z", "outdated" },
+        { "cumsum", "ordered", "2026-11-26T10:13:23.000Z", "passed" },
+        { "gather_bwd", "one_hot", "2026-11-26T01:20:00.000Z", "outdated" },
+        { "gather_bwd", "sorted", "2026-11-26T01:20:00.000Z", "passed" },
+        { "bias_add_bwd", "ordered", "2026-11-26T01:20:00.000Z", "passed" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct verified_set *set = verified_set_new();
+        struct verified v;
+        struct err err;
+        char text[1024];
+
+        snprintf(text, sizeof text,
+                 "{\"v\":1,\"rehearsal\":false,\"date\":\"%s\",\"gpu\":\"G\","
+                 "\"driver\":\"D\",\"worker_build\":\"B\",\"variants\":["
+                 "{\"workload\":\"%s\",\"version\":1,\"variant\":\"%s\","
+                 "\"outcome\":\"passed\"}]}",
+                 cases[i].date, cases[i].workload, cases[i].variant);
+        assert_int_equal(verified_set_add(set, "r.json", text, strlen(text), &err),
+                         ERR_OK);
+        assert_true(verified_find(set, cases[i].workload, cases[i].variant, &v));
+        assert_string_equal(verified_outcome(&v, 1), cases[i].outcome);
+        assert_string_equal(verified_outcome(&v, 2), "outdated");
+        verified_set_free(set);
+    }
+}
+
 /* Reports of the configuration join the built-in ones. */
 static void test_reports_from_files(void **state)
 {
@@ -188,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_newest_report_counts),
+        cmocka_unit_test(test_kernels_of_another_shape),
         cmocka_unit_test(test_reports_from_files),
         cmocka_unit_test(test_only_the_version_that_ran),
         cmocka_unit_test(test_what_was_not_run_verifies_nothing),
