@@ -66,6 +66,7 @@ def test_the_next_size_follows_a_survey(gpu):
     assert len(settle(service, 5)) == 5
 
 
+@pytest.mark.long
 def test_a_restart_loses_nothing(gpu):
     service = gpu()
     service.finish_job(service.post_job(**ONE))
@@ -81,6 +82,7 @@ def test_what_does_not_fit_is_left_out(gpu):
     assert len(settle(service, 2)) == 2
 
 
+@pytest.mark.long
 def test_what_is_cancelled_stays_so(gpu):
     service = gpu()
     service.finish_job(service.post_job(**CASE))
@@ -93,6 +95,7 @@ def test_what_is_cancelled_stays_so(gpu):
     assert len(jobs(service)) == 3
 
 
+@pytest.mark.long
 def test_a_survey_that_is_cancelled_takes_nothing_from_another(gpu):
     service = gpu()
     first, second = service.post_job(**ONE), service.post_job(**ONE)

@@ -6,6 +6,7 @@ Each function is called rightly first.  Then every argument is made wrong in eac
 can be, and in some that are its own."""
 import ctypes
 import functools
+import os
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_longlong, c_size_t, c_void_p
 
 import pytest
@@ -48,7 +49,13 @@ def load(name):
 
 @functools.cache
 def simulator():
-    return ctypes.CDLL(str(IMITATIONS / "libmemory.so"), mode=ctypes.RTLD_GLOBAL)
+    """With two devices: a process of CUDA reads once which there are."""
+    library = ctypes.CDLL(str(IMITATIONS / "libmemory.so"), mode=ctypes.RTLD_GLOBAL)
+    count = c_int()
+    os.environ["REPROD_CUDASIM_DEVICES"] = "2"
+    assert library._Z18cudaGetDeviceCountPi(byref(count)) == 0 and count.value == 2
+    del os.environ["REPROD_CUDASIM_DEVICES"]
+    return library
 
 
 def memory(size, device=0):
@@ -416,8 +423,8 @@ def test_what_a_handle_of_cublas_refuses():
         assert cublas(function, None, *good) == "NOT_INITIALIZED", function
 
 
-def test_what_nccl_refuses(monkeypatch):
-    monkeypatch.setenv("REPROD_CUDASIM_DEVICES", "2")
+def test_what_nccl_refuses():
+    simulator()
     library = load("nccl/libnccl.so.2")
 
     def nccl(name, *arguments):

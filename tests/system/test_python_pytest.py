@@ -120,6 +120,7 @@ def test_other_inputs(reprod):
     assert "AssertionError: of its own" in message(cases["test_asserts"]), "what the process printed"
 
 
+@pytest.mark.long
 def test_what_would_not_be_compared_fails(tmp_path):
     """What is recorded after the result, and a process that skips where others did not."""
     code, said, cases = suite(tmp_path, '''
