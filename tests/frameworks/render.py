@@ -4,15 +4,22 @@ WORDS = {"varies": "varies", "reproducible": "reproducible", "inconclusive": "di
          "unsupported": "raises", "failing": "fails", "unmeasured": "not measured"}
 DRIFT = {"bits_changed": "other bits", "same_bits": "same bits", "varies_now": "varies now",
          "varies": "varies in both", "cannot_be_told_yet": "cannot be told", "appeared": "new",
-         "disappeared": "gone", "computed_on_neither_side": "raises in both",
+         "disappeared": "gone", "computed_on_neither_side": "computed in neither",
          "verdict_changed": "another verdict", "algorithm_changed": "another algorithm",
          "cost_changed": "same bits", "fails_now": "fails now"}
 
 
-def word(cell):
+def is_lacking(cause):
+    """The packs say so of what a version does not have; else the framework refused, in its own words."""
+    return "; it came with " in (cause or "")
+
+
+def word(cell, cause=None):
     """Of a cell that is inconclusive for another reason than that nothing varied, that reason."""
     if cell is None:
         return "not there"
+    if cell["verdict"] == "unsupported" and is_lacking(cause):
+        return "lacks"
     if cell["verdict"] == "inconclusive" and "did not vary" not in cell["reason"]:
         return "inconclusive"
     if cell["verdict"] == "inconclusive" and cell["witness"]:
@@ -36,7 +43,8 @@ def rows(found):
     for workload in sorted(found["titles"]):
         row = [workload]
         for index, version in enumerate(found["versions"]):
-            row += [word(version["cells"].get(f"{workload}/{variant}")) for variant in variants]
+            row += [word(version["cells"].get(f"{workload}/{variant}"), version["causes"].get(f"{workload}/{variant}"))
+                    for variant in variants]
             if index:
                 row.append(drift_words(found["drift"][index - 1], workload, variants))
         yield row
@@ -143,15 +151,18 @@ def summary(found):
         for variant in variants_of(found)[1:]:
             cured = [w for w in vary if cells.get(f"{w}/{variant}", {}).get("verdict") == "reproducible"]
             still = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "varies"]
-            raised = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "unsupported"]
-            for what, which in ("cured of these", cured), ("varied with it", still), ("raised", raised):
+            refused = [w for w in of_default if cells.get(f"{w}/{variant}", {}).get("verdict") == "unsupported"]
+            lacks = [w for w in refused if is_lacking(version["causes"].get(f"{w}/{variant}"))]
+            raised = [w for w in refused if w not in lacks]
+            for what, which in (("cured of these", cured), ("varied with it", still), ("raised", raised),
+                                ("is not in this version, for", lacks)):
                 if which:
                     lines.append(f"  - `{variant}` {what}: " + ", ".join(f"`{w}`" for w in which) + ".")
         witnesses = sorted({cell["witness"] for cell in cells.values() if cell["witness"]})
         if witnesses:
             lines.append("  - Witnesses: " + ", ".join(f"`{name}`" for name in witnesses) + ".")
         for key, cause in sorted(version["causes"].items()):
-            lines.append(f"  - `{key}` said: “{cause}”")
+            lines.append(f"  - `{key}`{':' if is_lacking(cause) else ' said:'} “{cause}”")
         if version["unmeasured"]:
             lines.append("  - Documented and not measured: "
                          + ", ".join(f"`{name}`" for name in version["unmeasured"]) + ".")
@@ -173,7 +184,8 @@ def document(results):
              " where the control did not vary either: nothing showed that a difference could have been seen, so it"
              " is inconclusive. “witnessed” is the same where a witness varied: another operation of that version, with"
              " the settings of the control and under the same circumstances; it shows that a difference could have been seen"
-             " there, and not that this operation has none. “raises”: the framework refused, in its own words. The column “bits” compares a"
+             " there, and not that this operation has none. “raises”: the framework refused, in its own words."
+             " “lacks”: that version does not have it, as the pack says. The column “bits” compares a"
              " version with the one before it.", ""]
     for found in results["frameworks"]:
         first, *times = time_lines(found)

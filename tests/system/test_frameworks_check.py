@@ -62,6 +62,15 @@ def test_what_is_witnessed_has_a_word_of_its_own(found):
     assert "  - Witnesses: `pytorch_a/default`." in render.summary(found)
 
 
+def test_what_a_version_lacks_is_not_what_it_refuses(found):
+    """The pack says the one, and the framework the other."""
+    found["versions"][0]["causes"]["pytorch_b/deterministic"] = "PyTorch 1 has no switch; it came with 2"
+    assert list(render.rows(found))[1][2] == "lacks"
+    lines = render.summary(found)
+    assert "  - `deterministic` is not in this version, for: `pytorch_b`." in lines and not any("raised" in line for line in lines)
+    assert "  - `pytorch_b/deterministic`: “PyTorch 1 has no switch; it came with 2”" in lines
+
+
 def test_document(found):
     machine = {"model": "EPYC", "processors": 2, "vector_isa": "avx2", "libc": "glibc", "kernel": "6"}
     text = render.document({"machine": machine, "command": "make it",
