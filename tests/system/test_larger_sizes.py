@@ -44,6 +44,7 @@ def fact(service, workload, variant):
     return next(f for f in facts if (f["workload"], f["variant"]) == (workload, variant))
 
 
+@pytest.mark.long
 def test_the_next_size_follows_a_survey(gpu):
     service = gpu()
     service.finish_job(service.post_job(**CASE))
