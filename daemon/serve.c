@@ -21,17 +21,12 @@
 #include "daemon/service.h"
 #include "daemon/survey.h"
 #include "db/backup.h"
-#include "db/cells.h"
 #include "db/events.h"
-#include "db/integrity/quarantine.h"
-#include "db/jobs.h"
-#include "db/runs.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
 /* A stop takes some 21 s and three times the grace at most (daemon/stopping.c), if
  * nothing hangs; then a copy that is being made may still have to end. */
 enum { END_MS = 90 * 1000 };
-enum { RECORD_AHEAD_MOST_MS = 48 * 3600 * 1000 };
 
 /* What the loop drives */
 
@@ -246,103 +241,6 @@ static void on_look(uv_timer_t *timer)
 }
 
 /* Starting, in order of dependency */
-
-static enum err_code lose_unfinished(struct tx *tx, void *arg, struct err *err)
-{
-    return runs_lose_all(tx, "the service ended while it ran", clock_wall_ms(), arg, err);
-}
-
-static void resume_job(void *arg, const struct job *job)
-{
-    struct service *s = arg;
-
-    scheduler_add(s->scheduler, job);
-    if (job->localise_runs) {
-        localiser_add(s->localiser, job->id);
-    }
-    if (job->survey) {
-        survey_watch_job(s->watch, job->id);
-    }
-}
-
-static enum err_code read_open_jobs(struct tx *tx, void *arg, struct err *err)
-{
-    return jobs_each_open(tx, resume_job, arg, err);
-}
-
-static enum err_code read_latest(struct tx *tx, void *arg, struct err *err)
-{
-    return cells_latest(tx, arg, err);
-}
-
-/* Time goes on from what is on record, where the clock was set back by hours while no
- * service ran.  Times that lie further in the future are taken for wrong. */
-static enum err_code continue_time(struct service *s, struct err *err)
-{
-    char text[CLOCK_RFC3339_SIZE];
-    int64_t latest;
-
-    if (store_read_sync(s->store, read_latest, &latest, err) != ERR_OK) {
-        return err->code;
-    }
-    if (latest > clock_wall_ms()) {
-        bool is_near = latest - clock_wall_ms() <= RECORD_AHEAD_MOST_MS;
-
-        clock_rfc3339(latest, text);
-        log_warning(
-            "runs on record ended at %s, which is later than the clock says: %s", text,
-            is_near ? "time goes on from there, at half its speed, until they agree"
-                    : "their age is not known");
-        clock_wall_at_least(is_near ? latest : 0);
-    }
-    return ERR_OK;
-}
-
-struct quarantine {
-    int64_t count;
-    char words[DAMAGED_WORDS_SIZE];
-};
-
-static enum err_code read_quarantine(struct tx *tx, void *arg, struct err *err)
-{
-    struct quarantine *q = arg;
-
-    return quarantine_open(tx, &q->count, q->words, err);
-}
-
-/* What the last service found and nobody acknowledged. */
-static enum err_code resume_quarantine(struct service *s, struct err *err)
-{
-    struct quarantine q;
-
-    if (store_read_sync(s->store, read_quarantine, &q, err) == ERR_OK) {
-        service_tell_quarantine(s, q.count, q.words);
-    }
-    return err->code;
-}
-
-/* What the database knows of jobs and runs that did not end. */
-static enum err_code resume(struct service *s, struct err *err)
-{
-    int lost = 0;
-
-    err->code = ERR_OK;
-    if (continue_time(s, err) != ERR_OK || resume_quarantine(s, err) != ERR_OK) {
-        return err->code;
-    }
-    if (s->reads_only) {
-        return ERR_OK;
-    }
-    if (store_write_sync(s->store, lose_unfinished, &lost, err) != ERR_OK ||
-        store_read_sync(s->store, read_open_jobs, s, err) != ERR_OK) {
-        return err->code;
-    }
-    if (lost > 0) {
-        log_warning("%d run%s of the last service ended as lost", lost,
-                    lost == 1 ? "" : "s");
-    }
-    return ERR_OK;
-}
 
 static void warn_of_readers(const char *folder)
 {
@@ -581,7 +479,7 @@ static int serve(struct service *s, struct err *err)
     s->localiser = localiser_new(s->store, s->scheduler, &localiser_hooks);
     s->watch = survey_watch_new(s->store, s->scheduler, s->profiles,
                                 (int64_t)s->config.stale_after_hours * 3600 * 1000);
-    if (resume(s, err) != ERR_OK) {
+    if (service_resume(s, err) != ERR_OK) {
         return exit_code_of_store(err->code);
     }
     code = service_open_api(s, err);

@@ -117,6 +117,10 @@ void service_free_replaced(struct service *service, bool all);
 /* Devices may have to be screened: some may be there, or the configuration changed. */
 void service_screen(struct service *service);
 
+/* Takes over what the database has of the last service; where nothing is stored, what is
+ * wrong with it only. */
+enum err_code service_resume(struct service *service, struct err *err);
+
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
 
