@@ -53,37 +53,37 @@ static void add_device(void *arg, const struct device *device)
     choices_add(arg, device->id);
 }
 
-enum err_code unknown_device(struct tx *tx, const char *id, struct err *err)
-{
-    struct choices known = { .count = 0 };
-    char hint[NEAREST_HINT_SIZE];
-    enum err_code code = devices_each(tx, add_device, &known, err);
-
-    if (code == ERR_OK) {
-        code = err_set(err, ERR_NOT_FOUND, "there is no device '%.64s'%s", id,
-                       choices_hint(&known, id, hint));
-    }
-    choices_release(&known);
-    return code;
-}
-
 static void add_host(void *arg, const struct host *host)
 {
     choices_add(arg, host->name);
 }
 
+/* NOUN 'NAME' is none of KNOWN, which was read with CODE and is released. */
+static enum err_code none_of(struct choices *known, enum err_code code, const char *noun,
+                             const char *name, struct err *err)
+{
+    char hint[NEAREST_HINT_SIZE];
+
+    if (code == ERR_OK) {
+        code = err_set(err, ERR_NOT_FOUND, "there is no %s '%.64s'%s", noun, name,
+                       choices_hint(known, name, hint));
+    }
+    choices_release(known);
+    return code;
+}
+
+enum err_code unknown_device(struct tx *tx, const char *id, struct err *err)
+{
+    struct choices known = { .count = 0 };
+
+    return none_of(&known, devices_each(tx, add_device, &known, err), "device", id, err);
+}
+
 enum err_code unknown_host(struct tx *tx, const char *name, struct err *err)
 {
     struct choices known = { .count = 0 };
-    char hint[NEAREST_HINT_SIZE];
-    enum err_code code = hosts_each(tx, add_host, &known, err);
 
-    if (code == ERR_OK) {
-        code = err_set(err, ERR_NOT_FOUND, "there is no host '%.64s'%s", name,
-                       choices_hint(&known, name, hint));
-    }
-    choices_release(&known);
-    return code;
+    return none_of(&known, hosts_each(tx, add_host, &known, err), "host", name, err);
 }
 
 const struct profile_table *param_table(struct request *r,

@@ -417,6 +417,7 @@ def main():
         options.runs, " FRESH=1" if options.fresh else "", "" if options.only == "*" else " ONLY='%s'" % options.only,
         "" if plan == VERSIONS else " FRAMEWORKS='%s'" % " ".join(
             f"{name}={','.join(versions)}" for name, versions in plan.items()))
+    results["joined"] = bool(options.go_on)
     keep(options, results)
     if options.report:
         options.report.write_text(render.document(results))

@@ -177,7 +177,9 @@ def summary(found):
 def document(results):
     machine = results["machine"]
     lines = ["# What was found of frameworks", "",
-             f"Measured and written by `{results['command']}`: nothing in it is typed by hand.", "",
+             f"Measured and written by `{results['command']}`"
+             + (", in parts, which GO_ON joined" if results.get("joined") else "")
+             + ": nothing in it is typed by hand.", "",
              f"Measured {', '.join(sorted({found['date'] for found in results['frameworks']}))} on {machine['model']}, {machine['processors']} processors"
              f" ({machine['vector_isa']}), {machine['libc']}, kernel {machine['kernel']}.", "",
              "“reproducible” and “varies” are verdicts of the service. “did not vary” is one digest in all runs"

@@ -76,6 +76,8 @@ def test_document(found):
     text = render.document({"machine": machine, "command": "make it",
                             "frameworks": [found]})
     assert "Measured and written by `make it`" in text and "2026-11-24 on EPYC" in text
+    joined = render.document({"machine": machine, "command": "make it", "frameworks": [found], "joined": True})
+    assert "by `make it`, in parts, which GO_ON joined: nothing" in joined and "GO_ON" not in text
     assert "- **pytorch-1** (torch 1): 2 operations, 1 varied: `pytorch_a`." in text
     assert "  - `deterministic` cured of these: `pytorch_a`." in text
     assert "  - `deterministic` varied with it: `pytorch_a`." in text
