@@ -153,7 +153,7 @@ static int64_t equals_here(const json_t *cell, const json_t *row)
 }
 
 /* Of a device whose runs gave other bits than they should; false: they did not.
- * IS_KNOWN: the baseline has the digest of ROW, so it is others that are wrong. */
+ * IS_KNOWN: the baseline says which of those that disagree are wrong. */
 static bool differs(struct shown *shown, const json_t *cell, const json_t *row,
                     const struct counted *counted, bool is_known)
 {
@@ -231,11 +231,9 @@ static struct shown judge_case(const struct preflight_seen *seen, const char *de
     const json_t *entry =
         cell ? baseline_find(seen->baseline, in_text_or_empty(cell, "environment"), item)
              : NULL;
-    bool is_known;
 
     shown.completed = counted.completed;
-    is_known = entry && is(entry, "digest", digest_of(row));
-    if ((row && differs(&shown, cell, row, &counted, is_known)) ||
+    if ((row && differs(&shown, cell, row, &counted, entry != NULL)) ||
         (row && differs_from_baseline(&shown, entry, row)) ||
         lacks(&shown, item, cell, row, &counted)) {
         return shown;
@@ -329,7 +327,8 @@ static enum preflight_verdict conclude(const struct summed *sum)
                : PREFLIGHT_PASSED;
 }
 
-static json_t *why(const struct summed *sum, enum preflight_verdict verdict, bool used)
+static json_t *why(const struct summed *sum, enum preflight_verdict verdict, bool used,
+                   const char *failure)
 {
     enum gate_result of =
         verdict == PREFLIGHT_DISSENTS ? GATE_DIFFERENT : GATE_UNVERIFIED;
@@ -344,7 +343,7 @@ static json_t *why(const struct summed *sum, enum preflight_verdict verdict, boo
         return json_string("others use it, and it was left alone");
     }
     if (sum->cases[of] == 0) {
-        return json_string("nothing was measured on it");
+        return json_string(failure ? failure : "nothing was measured on it");
     }
     return more > 0 ? json_sprintf("%s (and %" PRId64 " more)", sum->words[of], more)
                     : json_string(sum->words[of]);
@@ -371,8 +370,8 @@ static json_t *judge_device(const struct preflight_seen *seen, const json_t *dev
     one = json_pack("{s:s, s:s, s:s, s:s, s:o, s:b, s:o, s:o}", "uuid", id, "model",
                     in_text_or_empty(device, "model"), "backend",
                     in_text_or_empty(device, "backend"), "verdict", names[verdict],
-                    "cause", why(&sum, verdict, used), "used", used, "cases", cases,
-                    "equals", equals);
+                    "cause", why(&sum, verdict, used, seen->failure), "used", used,
+                    "cases", cases, "equals", equals);
     *ret_verdict = verdict;
     return one;
 }

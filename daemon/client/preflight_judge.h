@@ -43,6 +43,7 @@ struct preflight_seen {
     const json_t *used;  /* ids of devices that others use; NULL: none is known */
     const json_t *baseline;     /* NULL: none */
     const char *baseline_error; /* why the one that was asked for is not known; or NULL */
+    const char *failure;        /* why nothing was measured; or NULL */
     int gpus;                   /* so many are expected; 0: any number */
 };
 

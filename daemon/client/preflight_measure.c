@@ -35,7 +35,7 @@ struct measure {
     int fd;
     struct server own;
     json_t *devices, *items, *runs, *cells, *used, *baseline;
-    const char *baseline_error;
+    const char *baseline_error, *failure;
     char error[300];
 };
 
@@ -55,6 +55,7 @@ static json_t *report(struct measure *m)
                                          .used = m->used,
                                          .baseline = m->baseline,
                                          .baseline_error = m->baseline_error,
+                                         .failure = m->failure,
                                          .gpus = m->asked->gpus_expected };
     json_t *said = preflight_judge(&seen);
 
@@ -210,6 +211,24 @@ static void read_runs(struct measure *m, const char *job)
     }
 }
 
+/* Which of the devices are left alone, because others use them. */
+static void read_used(struct measure *m)
+{
+    json_t *list = get(m, "/v1/devices?limit=1000"), *device;
+    size_t i;
+
+    json_array_clear(m->used);
+    json_array_foreach(json_object_get(list, "items"), i, device)
+    {
+        const json_t *foreign = json_object_get(device, "foreign");
+
+        if (json_is_true(json_object_get(foreign, "waits"))) {
+            json_array_append(m->used, json_object_get(device, "id"));
+        }
+    }
+    json_decref(list);
+}
+
 static void take_job(struct measure *m, json_t *job)
 {
     json_t *item;
@@ -220,8 +239,7 @@ static void take_job(struct measure *m, json_t *job)
         json_object_set(item, "job", json_object_get(job, "id"));
         json_array_append(m->items, item);
     }
-    json_decref(m->used);
-    m->used = json_incref(json_object_get(job, "waits_for"));
+    read_used(m);
     read_runs(m, in_text_or_empty(job, "id"));
 }
 
@@ -237,7 +255,7 @@ static bool measure_once(struct measure *m)
     job = client_ask(&m->own, "POST", "/v1/jobs", body, key, &code);
     free(body);
     if (!job) {
-        watch_phase(m->fd, "its own service refused the job");
+        m->failure = "its own service refused the job";
         return false;
     }
     path = xasprintf("/v1/jobs/%s", in_text_or_empty(job, "id"));
@@ -354,6 +372,7 @@ void preflight_measure(void *arg, const char *folder, int fd)
                          .items = json_array(),
                          .runs = json_array(),
                          .cells = json_array(),
+                         .used = json_array(),
                          .baseline = json_incref(asked->baseline),
                          .baseline_error =
                              asked->url ? "there was no time to ask for it" : NULL };
