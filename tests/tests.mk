@@ -184,9 +184,11 @@ check-keras: $(DIGEST_LIB)
 # packages are unpacked into a cache of the user's (33 MB): installed, they would begin to serve.
 export PROMETHEUS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/prometheus
 check-prometheus: all get-prometheus $(SELFTEST)
-	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_prometheus.py tests/system/test_prometheus_rules.py
+	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_prometheus.py tests/system/test_prometheus_rules.py \
+	    tests/system/test_grafana.py
 get-prometheus:
 	@tests/get-prometheus.sh $(PROMETHEUS_CACHE)
+	@tests/get-grafana-types.sh $(PROMETHEUS_CACHE) || echo "  skipped: the types of Grafana's dashboards"
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
