@@ -25,8 +25,8 @@ enum err_code local_start(const char *config, const char *data, struct local *re
 /* Ends it, as SIGTERM does. */
 void local_stop(struct local *local);
 
-/* A new folder in TMPDIR, caller releases with local_scratch_remove, which removes what is
- * in it, too.  NULL: ERR says why. */
+/* A new folder in TMPDIR, caller releases with local_scratch_remove, which removes what
+ * is in it, too.  NULL: ERR says why. */
 char *local_scratch_make(struct err *err);
 void local_scratch_remove(char *folder);
 

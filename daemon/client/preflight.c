@@ -151,6 +151,11 @@ static bool write_files(const struct preflight_asked *asked, const json_t *repor
     return good;
 }
 
+static double seconds_since(int64_t begun_ms)
+{
+    return (double)(clock_monotonic_ms() - begun_ms) / 1000.0;
+}
+
 int preflight_main(int argc, char **argv)
 {
     int64_t begun_ms = clock_monotonic_ms();
@@ -158,6 +163,7 @@ int preflight_main(int argc, char **argv)
     struct preflight_asked asked;
     char node[NODE_SIZE] = "", *line;
     enum preflight_verdict verdict;
+    struct preflight_facts facts;
     json_t *report;
 
     if (read_asked(argc, argv, &asked, &err) != ERR_OK) {
@@ -167,12 +173,10 @@ int preflight_main(int argc, char **argv)
     gethostname(node, sizeof node - 1);
     report = find_out(&asked, begun_ms);
     verdict = preflight_verdict_of(in_text_or_empty(report, "verdict"));
-    const struct preflight_facts facts = {
-        .node = asked.node ? asked.node : node,
-        .version = REPROD_VERSION,
-        .seconds = (double)(clock_monotonic_ms() - begun_ms) / 1000.0,
-        .now_ms = clock_wall_ms()
-    };
+    facts = (struct preflight_facts){ .node = asked.node ? asked.node : node,
+                                      .version = REPROD_VERSION,
+                                      .seconds = seconds_since(begun_ms),
+                                      .now_ms = clock_wall_ms() };
     if (!write_files(&asked, report, &facts) && verdict == PREFLIGHT_PASSED) {
         /* What nobody reads passes nothing. */
         verdict = PREFLIGHT_UNVERIFIED;
