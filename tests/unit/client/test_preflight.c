@@ -187,8 +187,8 @@ static void test_what_was_not_measured_does_not_pass(void **state)
 {
     (void)state;
     expect(&(struct scene){ .count = 0 }, "failed", "", "there is no device to measure");
-    expect(&(struct scene){ .devices = { { NULL } }, .count = 1 }, "failed", "f",
-           "0 of 2 runs completed: there was no time for more");
+    expect(&(struct scene){ .devices = { { .digest = NULL } }, .count = 1 }, "failed",
+           "f", "0 of 2 runs completed: there was no time for more");
     expect(&(struct scene){ .devices = { A, A, { .digest = "a", .outcome = "crashed" } },
                             .count = 3 },
            "unverified", "ppu", "1 of 2 runs completed: crashed: why");
