@@ -400,7 +400,8 @@ static enum preflight_verdict judge_machine(const struct preflight_seen *seen,
         return PREFLIGHT_FAILED;
     }
     if (devices == 0) {
-        *ret_cause = json_string("there is no device to measure");
+        *ret_cause =
+            json_string(seen->failure ? seen->failure : "there is no device to measure");
         return PREFLIGHT_FAILED;
     }
     if (worst == PREFLIGHT_PASSED && seen->baseline_error) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/id.h"
@@ -63,7 +64,16 @@ static json_t *report(struct measure *m)
     return said;
 }
 
-/* The GPUs that are there; where there is none, or that is asked for, the CPU too. */
+/* A machine with NVIDIA's driver has GPUs. */
+static bool has_driver(void)
+{
+    const char *file = getenv("DRIVER_VERSION_FILE"); /* as of check-host */
+
+    return access(file ? file : "/proc/driver/nvidia/version", R_OK) == 0;
+}
+
+/* The GPUs that are there; where there is none, or that is asked for, the CPU too.  A CPU
+ * does not stand for GPUs that cannot be measured. */
 static bool choose_devices(struct measure *m)
 {
     json_t *list = get(m, "/v1/devices?limit=1000"), *device;
@@ -74,6 +84,11 @@ static bool choose_devices(struct measure *m)
     {
         has_gpu |= json_is_true(json_object_get(device, "online")) &&
                    strcmp(in_text_or_empty(device, "backend"), "cpu") != 0;
+    }
+    if (!has_gpu && !m->asked->cpu && has_driver()) {
+        m->failure = "NVIDIA's driver is here, and no GPU can be measured";
+        json_decref(list);
+        return false;
     }
     json_array_foreach(json_object_get(list, "items"), i, device)
     {

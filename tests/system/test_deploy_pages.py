@@ -61,7 +61,7 @@ def run(folder, name, archive=None, **more):
     # The survey of everything takes minutes, and is not what is tried.
     script = boxes(name).replace("127.0.0.1:7357", f"127.0.0.1:{port}").replace(
         "reprod serve", f"reprod serve --no-survey --listen 127.0.0.1:{port}")
-    environment = {"REPROD_SERVER": f"http://127.0.0.1:{port}", "HOSTS": str(folder / "hosts"), "TMPDIR": str(folder),
+    environment = {"REPROD_SERVER": f"http://127.0.0.1:{port}", "HOSTS": str(folder / "hosts"), "TMPDIR": str(folder), "DRIVER_VERSION_FILE": "/nowhere",
                    "IMAGE": str(folder / "reprod-0.1.0-linux-x86_64"), **os.environ,
                    "PATH": f"{folder}/bin:{os.environ['PATH']}", **more}
     process = subprocess.Popen(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment, stdin=subprocess.DEVNULL,

@@ -14,14 +14,16 @@ sys.path.insert(0, str(ROOT / "tests" / "fleets"))
 from fleet_sim import Fleet  # noqa: E402
 
 PASSED, DISSENTS, UNVERIFIED, FAILED = 0, 1, 2, 3
+CPU = {"stacks": [{"name": "cpu", "worker": str(BUILD / "reprod-worker")}]}
 NAMES = ["passed", "dissents", "unverified", "failed"]
 
 
-def start(folder, config, *words):
+def start(folder, config, *words, **variables):
     (folder / "reprod.json").write_text(json.dumps(config))
     (folder / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen([str(BUILD / "reprod"), "preflight", "--config", str(folder / "reprod.json"), *words],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(folder / "tmp")})
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            env={**os.environ, "TMPDIR": str(folder / "tmp"), **variables})
 
 
 def end(folder, process):
@@ -74,6 +76,12 @@ def test_what_was_not_shown_does_not_pass(tmp_path, truth, words, code, cause):
         truth = {"workloads": [{**Fleet(tmp_path).truth["catalogue"][0], "workload": "another"}]}
     found, line = preflight(tmp_path, fleet(tmp_path, **truth), *words)
     assert found == code and cause in line["cause"] + "".join(device["cause"] for device in line["devices"]), line
+
+
+def test_a_cpu_does_not_stand_for_gpus(tmp_path):
+    """That cannot be measured, although their driver is here."""
+    code, line = end(tmp_path, start(tmp_path, CPU, DRIVER_VERSION_FILE=str(ROOT / "VERSION")))
+    assert code == FAILED and line["cause"] == "NVIDIA's driver is here, and no GPU can be measured" and line["devices"] == []
 
 
 @pytest.mark.long
@@ -191,7 +199,7 @@ def test_the_deadline_holds(tmp_path):
 def test_real_workers(tmp_path):
     """As a machine like this one gave them."""
     names = ["conv_wgrad", "conv_dgrad", "matmul_batched", "softmax_xent", "segment_sum", "train_cnn"]
-    own = Service(tmp_path / "service", options=["--no-survey"])
+    own = Service(tmp_path / "service", options=["--no-survey"], config=CPU)
     own.start()
     own.finish_job(own.post_job(workloads=names, variants=["ordered", "unordered"], runs=2))
     done = subprocess.run([str(BUILD / "reprod"), "baseline", "--server", f"127.0.0.1:{own.port}"], capture_output=True, text=True)
@@ -202,5 +210,6 @@ def test_real_workers(tmp_path):
         for case in baseline["cases"]:
             case["names"] = [name] if name else case["names"]
         (tmp_path / "baseline.json").write_text(json.dumps(baseline))
-        found, line = end(tmp_path, start(tmp_path, {}, "--seconds", "300", "--against", str(tmp_path / "baseline.json")))
+        found, line = end(tmp_path, start(tmp_path, CPU, "--seconds", "300", "--against", str(tmp_path / "baseline.json"),
+                                          DRIVER_VERSION_FILE="/nowhere"))
         assert found == code and line["devices"][0]["cases"]["equal"] == equal and line["gpus"] == 0, line
