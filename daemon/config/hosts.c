@@ -37,14 +37,13 @@ static const struct in_member entry_members[] = {
     { "at_once", IN_INT, IN_AT(struct entry, at_once), IN_OPTIONAL, .least = 1,
       .most = HOSTS_MAX },
 };
-const struct in_shape hosts_entry_shape =
-    IN_SHAPE(entry_members, "a host has no member");
+const struct in_shape hosts_entry_shape = IN_SHAPE(entry_members, "a host has no member");
 
 struct expansion {
     json_t *hosts; /* what it comes to */
     json_t *names; /* the keys are those that are there */
     const json_t *entry, *launch;
-    int number; /* of the entry */
+    int number;  /* of the entry */
     char *where; /* "c.json: /hosts/3" */
     struct err *err;
 };
