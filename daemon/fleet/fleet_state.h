@@ -9,7 +9,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/evidence/catalogue.h"
-#include "daemon/fleet/fleet_engine.h"
+#include "daemon/fleet/fleet_hooks.h"
 #include "daemon/fleet/fleet_policy.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/device.h"
