@@ -27,7 +27,7 @@ static int completion_main(int argc, char **argv);
 static const struct command commands[] = {
     { "serve", serve_main,
       "serve [--config FILE] [--listen ADDRESS:PORT] [--data FOLDER] [--no-survey]"
-      " [--read-only BACKUP]",
+      " [--no-webhooks] [--read-only BACKUP]",
       "run the service, or show a backup" },
     { "agent", agent_main, "agent [--stack NAME=WORKER]...",
       "run workers on this host for a service, which starts the agent" },
@@ -50,6 +50,8 @@ static const struct command commands[] = {
       "wait until a job is over; exit status 1 where a run of it failed" },
     { "drift", drift_main, "drift [--server URL] FROM TO",
       "what happened to each case from one environment to another" },
+    { "export", export_main, "export [--since RUN] [--limit RUNS] [--server URL]",
+      "print the runs that a service measured, for another one that has it as a peer" },
     { "check", check_main,
       "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
       " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"

@@ -22,6 +22,7 @@
 #include "daemon/survey.h"
 #include "db/backup.h"
 #include "db/events.h"
+#include "db/webhooks/outbox.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
 /* A stop takes some 21 s and three times the grace at most (daemon/stopping.c), if
@@ -40,6 +41,9 @@ static int64_t run_store(void *arg)
     if (generation != s->generation) {
         s->generation = generation;
         api_events_changed(s->api);
+        if (s->delivery) {
+            delivery_changed(s->delivery, false);
+        }
     }
     return -1;
 }
@@ -92,6 +96,9 @@ static void stop(struct service *s)
 {
     if (s->stopping.stage == STOPPING_NOT) {
         loop_must_end(END_MS + 3 * s->config.grace_ms);
+        if (s->delivery) {
+            delivery_stop(s->delivery);
+        }
     }
     survey_watch_stop(s->watch);
     stopping_request(&s->stopping, clock_monotonic_ms());
@@ -164,7 +171,9 @@ static void host_said_hello(void *arg)
 static enum err_code trim_events(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return events_trim(tx, EVENTS_KEPT, err);
+    return outbox_advance(tx, clock_wall_ms(), err) == ERR_OK
+               ? events_trim(tx, EVENTS_KEPT, err)
+               : err->code;
 }
 
 static void close_handles(struct service *s)
@@ -226,6 +235,8 @@ static void on_tick(uv_timer_t *timer)
     survey_watch_update(s->watch);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
+    service_notice(s);
+    peers_tick(s->peers, clock_monotonic_ms());
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
     }
@@ -428,6 +439,7 @@ static void run_loop(struct service *s)
     s->stopping = (struct stopping){
         .runner = s->runner,
         .fleet = s->fleet,
+        .peers = s->peers,
         .api = s->api,
         .store = s->store,
         .grace_ms = s->config.grace_ms,
@@ -490,9 +502,13 @@ static int serve(struct service *s, struct err *err)
     if (service_open_recurring(s, err) != ERR_OK) {
         return exit_code_of_store(err->code);
     }
+    if (peers_new(&s->loop, s->store, s->config.peers, &s->peers, err) != ERR_OK) {
+        return exit_code_of_store(err->code);
+    }
     open_screening(s);
     open_fleet(s);
     open_changes(s);
+    service_open_webhooks(s);
     survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
     localiser_tick(s->localiser);
     run_loop(s);
@@ -504,11 +520,14 @@ static void release(struct service *s)
 {
     api_close(s->api);
     store_close(s->store);
+    delivery_free(s->delivery);
+    notices_free(s->notices);
     changes_free(s->changes);
     screener_free(s->screener);
     free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);
+    peers_free(s->peers);
     runner_free(s->runner);
     survey_watch_free(s->watch);
     localiser_free(s->localiser);

@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
 #include "daemon/config/hosts.h"
+#include "daemon/config/peers.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/request.h"
@@ -42,6 +43,7 @@ void config_init(struct config *config)
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
+        .peers = json_array(),
         .profiles = json_array(),
         .gpu_reports = json_array(),
         .workloads = json_array(),
@@ -55,9 +57,12 @@ void config_release(struct config *config)
     free(config->read_only);
     json_decref(config->stacks);
     json_decref(config->hosts);
+    json_decref(config->peers);
     json_decref(config->profiles);
     json_decref(config->gpu_reports);
     json_decref(config->workloads);
+    free(config->webhooks);
+    free(config->webhook_ca);
 }
 
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err)
@@ -166,6 +171,17 @@ static const struct in_member screening_members[] = {
 static const struct in_shape screening_shape =
     IN_SHAPE(screening_members, "the screening has no member");
 
+static void check_network(struct in_reader *r, const json_t *value)
+{
+    struct networks networks = { .count = 0 };
+
+    if (!networks_add(&networks, json_string_value(value))) {
+        in_refuse(r, NULL, "must be an address or a network, such as \"169.254.7.0/24\"");
+    }
+}
+
+static const struct in_member a_network = { .kind = IN_TEXT, .check = check_network };
+
 static const char foreign_wait[] = "wait", foreign_measure[] = "measure";
 
 static void check_foreign(struct in_reader *r, const json_t *value)
@@ -184,8 +200,9 @@ struct settings {
     int stale_after_hours, connection_limit, open_items_limit, grace_ms,
         backup_every_hours;
     int retention_days, retention_runs;
-    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background,
-        *screening;
+    const json_t *stacks, *hosts, *peers, *profiles, *gpu_reports, *workloads,
+        *background, *screening, *webhooks, *webhook_networks;
+    const char *webhook_ca;
 };
 
 /* One row a setting. */
@@ -216,12 +233,20 @@ static const struct in_member settings_members[] = {
       .most = 600000 },
     { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
     { "hosts", IN_ARRAY, IN_AT(struct settings, hosts), IN_OPTIONAL, .item = &a_host },
+    { "peers", IN_ARRAY, IN_AT(struct settings, peers), IN_OPTIONAL, .most = PEERS_MAX,
+      .item = &peers_element },
     { "profiles", IN_ARRAY, IN_AT(struct settings, profiles), IN_OPTIONAL,
       .item = &a_path },
     { "gpu_reports", IN_ARRAY, IN_AT(struct settings, gpu_reports), IN_OPTIONAL,
       .item = &a_path },
     { "workloads", IN_ARRAY, IN_AT(struct settings, workloads), IN_OPTIONAL,
       .most = WORKLOADS_MAX },
+    { "webhooks", IN_ARRAY, IN_AT(struct settings, webhooks), IN_OPTIONAL,
+      .most = WEBHOOKS_MAX },
+    { "webhook_networks", IN_ARRAY, IN_AT(struct settings, webhook_networks), IN_OPTIONAL,
+      .most = NETWORKS_MAX, .item = &a_network },
+    { "webhook_ca", IN_TEXT, IN_AT(struct settings, webhook_ca), IN_OPTIONAL, .least = 1,
+      .wanted = "must be the path of a file" },
 };
 static const struct in_shape settings_shape =
     IN_SHAPE(settings_members, "there is no setting");
@@ -285,6 +310,69 @@ static json_t *complete_workloads(const char *file, const json_t *workloads,
     return list;
 }
 
+/* Where a webhook may not go is refused at once, if its URL has an address. */
+static enum err_code take_webhook(struct config *config, const json_t *json,
+                                  const char *where, struct err *err)
+{
+    struct webhook *w = &config->webhooks[config->webhook_count];
+    char refusal[REFUSAL_SIZE];
+    struct url url;
+
+    if (webhook_read_configured(json, where, w, err) != ERR_OK) {
+        return err->code;
+    }
+    url_read(w->url, &url);
+    if (host_refusal(url.host, &config->webhook_networks, refusal)) {
+        return err_set(err, ERR_INVALID,
+                       "%s/url: leads to %s, which only webhook_networks can allow",
+                       where, refusal);
+    }
+    for (int i = 0; i < config->webhook_count; i++) {
+        if (strcmp(config->webhooks[i].name, w->name) == 0) {
+            return err_set(err, ERR_INVALID, "%s/name: '%s' is listed twice", where,
+                           w->name);
+        }
+    }
+    config->webhook_count++;
+    return ERR_OK;
+}
+
+/* Absent ones leave what is there. */
+static enum err_code take_webhooks(struct config *config, const char *file,
+                                   const struct settings *s, struct err *err)
+{
+    size_t i;
+    json_t *each;
+
+    if (s->webhook_networks) {
+        config->webhook_networks.count = 0;
+    }
+    json_array_foreach((json_t *)s->webhook_networks, i, each)
+    {
+        networks_add(&config->webhook_networks, json_string_value(each));
+    }
+    if (s->webhooks) {
+        free(config->webhooks);
+        config->webhooks =
+            xcalloc(json_array_size(s->webhooks) + 1, sizeof *config->webhooks);
+        config->webhook_count = 0;
+    }
+    json_array_foreach((json_t *)s->webhooks, i, each)
+    {
+        char *where = xasprintf("%s: /webhooks/%zu", file, i);
+
+        if (err->code == ERR_OK) {
+            take_webhook(config, each, where, err);
+        }
+        free(where);
+    }
+    if (s->webhook_ca) {
+        free(config->webhook_ca);
+        config->webhook_ca = xstrdup(s->webhook_ca);
+    }
+    return err->code;
+}
+
 static void take_array(json_t **target, const json_t *array)
 {
     if (array) {
@@ -318,6 +406,7 @@ static void take(struct config *config, const struct settings *s)
     config->backup_every_hours = s->backup_every_hours;
     take_array(&config->stacks, s->stacks);
     take_array(&config->hosts, s->hosts);
+    take_array(&config->peers, s->peers);
     take_array(&config->profiles, s->profiles);
     take_array(&config->gpu_reports, s->gpu_reports);
     take_array(&config->workloads, s->workloads);
@@ -348,7 +437,10 @@ static enum err_code read_settings(struct config *config, const char *file,
     }
     workloads = complete_workloads(file, settings.workloads, err);
     hosts = err->code == ERR_OK ? hosts_expand(settings.hosts, file, err) : NULL;
-    if (err->code == ERR_OK) {
+    if (err->code == ERR_OK && settings.peers) {
+        peers_check(settings.peers, hosts, settings.stacks, file, err);
+    }
+    if (err->code == ERR_OK && take_webhooks(config, file, &settings, err) == ERR_OK) {
         settings.workloads = settings.workloads ? workloads : NULL;
         settings.hosts = settings.hosts ? hosts : NULL;
         take(config, &settings);

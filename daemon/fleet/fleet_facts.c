@@ -242,11 +242,13 @@ json_t *fleet_hosts(const struct fleet *fleet)
         const struct fleet_host *host = &fleet->hosts[h];
         char text[FLEET_WORDS_SIZE];
         const char *cause = fleet_host_cause(host, text);
-        char since[CLOCK_RFC3339_SIZE];
+        char since[CLOCK_RFC3339_SIZE], unused[FLEET_WORDS_SIZE];
+        bool missed = !host->online && fleet_host_trouble(host, unused)[0];
 
         clock_rfc3339(host->state_ms, since);
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name",
-                                              host->name, "online", host->online, "state",
+        json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s?}", "name",
+                                              host->name, "online", host->online,
+                                              "missed", missed, "state",
                                               fleet_state_name(host->state), "since",
                                               since, "cause", cause[0] ? cause : NULL));
     }

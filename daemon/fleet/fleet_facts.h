@@ -28,8 +28,9 @@ json_t *fleet_stacks(const struct fleet *fleet);
  * array by the host's name; null for one that never said hello.  New reference. */
 json_t *fleet_stack_names(const struct fleet *fleet);
 
-/* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
- * cause being why it is not online, or what is wrong with it, or null.  New reference. */
+/* Array of the hosts of the configuration: {"name","online","missed","state","since",
+ * "cause"}: whether somebody should look after one that is not online, and why it is not,
+ * or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
 /* NULL when a device is online whose agent answers, or can be had; else why not. Borrowed

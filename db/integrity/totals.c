@@ -39,6 +39,10 @@ static const struct summed {
     BY_SUM("localisation"),
     { "lost_commits", "last_number, witnessed, found_ms, accepted_ms",
       "reprod_sum(@last_number, @witnessed, @found_ms, @accepted_ms)" },
+    BY_SUM("peer"),
+    BY_SUM("peer_job"),
+    BY_SUM("peer_origin"),
+    BY_SUM("peer_refusal"),
     BY_SUM("quarantine"),
     BY_SUM("run_log"),
     BY_SUM("run_summary"),
@@ -50,6 +54,9 @@ static const struct summed {
     BY_SUM("screening"),
     BY_SUM("screening_job"),
     BY_SUM("tensor_blob"),
+    { "webhook", "number", "@number" },
+    { "webhook_cursor", "number", "@number" },
+    { "webhook_delivery", "number", "@number" },
 };
 
 enum { TABLES_MAX = 64 };
