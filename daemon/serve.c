@@ -345,6 +345,7 @@ static void open_fleet(struct service *s)
         .loop = &s->loop,
         .config = &s->config,
         .store = s->store,
+        .scheduler = s->scheduler,
         .idle = s->reads_only,
         .hello = host_said_hello,
         .arg = s,

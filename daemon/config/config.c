@@ -140,13 +140,7 @@ static const struct in_shape stack_shape =
     IN_SHAPE(stack_members, "a stack has no member");
 static const struct in_member a_stack = { .kind = IN_OBJECT, .shape = &stack_shape };
 
-static const struct in_member host_members[] = {
-    { "name", IN_TEXT, .least = 1, .most = CASE_TITLE_SIZE - 1 },
-    { "launch", IN_ARRAY, .least = 1, .item = &a_text,
-      .wanted = "must be [program, argument, ...]" },
-};
-static const struct in_shape host_shape = IN_SHAPE(host_members, "a host has no member");
-static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &host_shape };
+static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &hosts_entry_shape };
 
 static const struct in_member a_path = { .kind = IN_TEXT,
                                          .least = 1,

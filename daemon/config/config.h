@@ -37,8 +37,8 @@ struct config {
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
-    json_t *hosts;       /* array of {"name","launch":[argv]}, one each
-                            (daemon/config/hosts.h); empty: this host */
+    json_t *hosts;       /* one each, for hosts_settings (daemon/config/hosts.h); empty:
+                            this host */
     json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
 };
 
