@@ -12,6 +12,8 @@
 #include "daemon/run/runner.h"
 #include "db/store.h"
 
+struct slurm;
+
 enum stopping_stage {
     STOPPING_NOT,        /* serving */
     STOPPING_FINISHING,  /* waits for runs in flight */
@@ -23,6 +25,7 @@ enum stopping_stage {
 struct stopping {
     struct runner *runner; /* these are set by the owner, and borrowed */
     struct fleet *fleet;
+    struct slurm *slurm; /* NULL: there is none */
     struct api *api;
     struct store *store;
     int64_t grace_ms; /* between SIGTERM and SIGKILL of a worker */

@@ -23,6 +23,9 @@ struct config {
     struct config_screening {
         int returned_days; /* a device that was away for longer is screened; 0: none is */
     } screening;
+    struct config_slurm {
+        int every_seconds; /* between two looks at its nodes and jobs */
+    } slurm;
     bool foreign_waits;    /* no run on a device that others use; else it is marked */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;

@@ -54,19 +54,6 @@ char *slurm_name(const char *data)
                      (unsigned long long)hash_bytes(place, strlen(place)) >> 16);
 }
 
-void slurm_prepare(json_t *hosts, const char *name)
-{
-    size_t i;
-    json_t *host;
-
-    json_array_foreach(hosts, i, host)
-    {
-        if (slurm_host_is(host)) {
-            json_object_set_new(host, "launch", slurm_launch(host, name));
-        }
-    }
-}
-
 /* Commands, one after another. */
 
 static void take_node(void *arg, const char *text, size_t length)

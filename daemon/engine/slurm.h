@@ -32,20 +32,17 @@ struct slurm_hooks {
     void (*waits)(void *arg, const char *host, const char *words);
     /* Answers slurm_ask; NULL: Slurm says no cause. */
     void (*ended)(void *arg, const char *host, const char *cause);
-    /* Whether an agent of it is there, or being started. */
-    bool (*started)(void *arg, const char *host);
+    /* Whether an agent of it is there, or one that starts or ends. */
+    bool (*has_agent)(void *arg, const char *host);
 };
 
 /* The name that the jobs of a service have whose data is in folder DATA on this machine:
  * "reprod-1f2e3d4c5b6a".  Caller frees. */
 char *slurm_name(const char *data);
 
-/* HOSTS of a configuration (daemon/config/hosts.h), of which those with "engine":"slurm"
- * get a "launch": the srun that starts their agent. */
-void slurm_prepare(json_t *hosts, const char *name);
-
-/* HOSTS are borrowed for the call.  Every host of Slurm is held until Slurm was heard.
- * NULL: none of HOSTS is one of Slurm. */
+/* HOSTS of a configuration (daemon/config/hosts.h) are borrowed for the call; what starts
+ * their agents is made by slurm_launch (daemon/engine/slurm_launch.h) with NAME.  Every
+ * host of Slurm is held until Slurm was heard. NULL: none of HOSTS is one of Slurm. */
 struct slurm *slurm_new(uv_loop_t *loop, const json_t *hosts, const char *name,
                         int64_t period_ms, const struct slurm_hooks *hooks);
 

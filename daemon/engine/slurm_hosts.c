@@ -68,9 +68,9 @@ static struct slurm_host *find_host(const struct slurm_hosts *s, const char *nam
     return found ? *found : NULL;
 }
 
-static bool is_up(const struct slurm_hosts *s, const struct slurm_host *host)
+static bool has_agent(const struct slurm_hosts *s, const struct slurm_host *host)
 {
-    return s->hooks.started(s->hooks.arg, host->name);
+    return s->hooks.has_agent(s->hooks.arg, host->name);
 }
 
 /* What is told of hosts. */
@@ -97,7 +97,7 @@ static void hold_host(const struct slurm_hosts *s, struct slurm_host *host, int6
     char cause[SLURM_CAUSE_SIZE] = "";
 
     if (!s->jobs_known || is_stale(s, now)) {
-        if (!is_up(s, host)) {
+        if (!has_agent(s, host)) {
             snprintf(cause, sizeof cause, "slurm: %s",
                      s->trouble[0] ? s->trouble : "it was not asked yet");
             hold(s, host, cause, false);
@@ -126,7 +126,7 @@ static void tell_waiting(const struct slurm_hosts *s, struct slurm_host *host)
 {
     char words[SLURM_CAUSE_SIZE] = "";
 
-    if (is_up(s, host) && host->job.id >= 0 &&
+    if (has_agent(s, host) && host->job.id >= 0 &&
         slurm_job_phase(&host->job) == SLURM_WAITS) {
         slurm_job_waits(&host->job, words);
     }
@@ -233,7 +233,7 @@ static void list_orphans(struct slurm_hosts *s)
     s->orphan_count = 0;
     for (int i = 0; i < s->count; i++) {
         s->hosts[i].orphan = -1;
-        s->hosts[i].unstarted = is_up(s, &s->hosts[i]) || s->hosts[i].asked_ms
+        s->hosts[i].unstarted = has_agent(s, &s->hosts[i]) || s->hosts[i].asked_ms
                                     ? 0
                                     : s->hosts[i].unstarted + 1;
     }

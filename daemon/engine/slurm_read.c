@@ -133,6 +133,10 @@ void slurm_job_read(const json_t *json, struct slurm_job *job)
     *job = (struct slurm_job){ .name = "" };
     job->id = read_number(json_object_get(json, "job_id"));
     job->user = read_number(json_object_get(json, "user_id"));
+    job->preempted = read_number(json_object_get(json, "preempt_time"));
+    if (job->preempted < 0) {
+        job->preempted = 0;
+    }
     read_text(json, "name", job->name, sizeof job->name);
     read_text(json, "comment", job->comment, sizeof job->comment);
     add_states(job->state, json_object_get(json, "job_state"));

@@ -25,6 +25,7 @@ struct slurm_node {
 
 struct slurm_job {
     int64_t id, user;
+    int64_t preempted; /* when it was told to make room, in seconds; 0: it was not */
     char name[SLURM_TEXT_SIZE], comment[SLURM_TEXT_SIZE];
     char state[SLURM_STATE_SIZE]; /* "RUNNING", "CANCELLED+COMPLETING" */
     char reason[SLURM_TEXT_SIZE]; /* why it waits: "Priority"; "": no reason */

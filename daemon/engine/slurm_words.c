@@ -131,11 +131,12 @@ void slurm_node_held(const struct slurm_node *node, bool reservation,
 }
 
 /* Jobs: what each state that one does not leave says of its end; %s is the node. */
+static const char preempted[] = "preempted on %s";
 static const struct {
     const char *name, *words;
 } job_ends[] = {
     { "NODE_FAIL", "node failure of %s" },
-    { "PREEMPTED", "preempted on %s" },
+    { "PREEMPTED", preempted },
     { "TIMEOUT", "its time limit was reached on %s" },
     { "DEADLINE", "its deadline passed on %s" },
     { "OUT_OF_MEMORY", "out of memory on %s" },
@@ -184,7 +185,8 @@ void slurm_job_waits(const struct slurm_job *job, char ret_words[SLURM_CAUSE_SIZ
 void slurm_job_cause(const struct slurm_job *job, char ret_cause[SLURM_CAUSE_SIZE])
 {
     int end = find_end(job);
-    const char *words = end >= 0 ? job_ends[end].words : NULL;
+    /* One that ends by itself when it is told has failed, for Slurm. */
+    const char *words = end < 0 ? NULL : job->preempted ? preempted : job_ends[end].words;
     const char *place = words ? strstr(words, "%s") : NULL;
 
     ret_cause[0] = '\0';

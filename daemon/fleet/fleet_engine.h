@@ -5,6 +5,7 @@
 #ifndef DAEMON_FLEET_FLEET_ENGINE_H
 #define DAEMON_FLEET_FLEET_ENGINE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 struct fleet;
@@ -13,6 +14,9 @@ enum { FLEET_EXPLAIN_MS = 5000 };
 
 struct fleet_engine {
     void *arg;
+    /* The launch command of a host of the configuration that has an engine: an array of
+     * words (new reference).  Such hosts are held from the start, until fleet_unhold. */
+    json_t *(*launch)(void *arg, const json_t *host);
     /* The launch command of HOST was started.  NULL is fine. */
     void (*started)(void *arg, const char *host);
     /* The agent of HOST ended because of CAUSE, or could not be started; it was not let
@@ -42,5 +46,8 @@ void fleet_explain(struct fleet *fleet, const char *host, const char *text);
  * scheduler about. */
 bool fleet_is_up(const struct fleet *fleet, const char *host);
 bool fleet_is_starting(const struct fleet *fleet, const char *host);
+
+/* Whether HOST has an agent, or one that starts or ends. */
+bool fleet_has_agent(const struct fleet *fleet, const char *host);
 
 #endif
