@@ -1,0 +1,158 @@
+"""Hosts that a real Slurm starts: three nodes on this machine."""
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+import slurm
+from slurm import NODES, Cluster, Site
+from test_processes import children_of
+
+pytestmark = [pytest.mark.long, pytest.mark.skipif(slurm.missing() is not None, reason=str(slurm.missing()))]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        yield cluster.start()
+    finally:
+        cluster.loopback("stop")
+
+
+@pytest.fixture
+def site(cluster, tmp_path):
+    site = Site(cluster, tmp_path / "site")
+    yield site.start()
+    if site.service.process:
+        site.let_go()
+        assert site.service.stop() == 0
+    assert site.service.fsck()[0] == 0
+    assert cluster.jobs() == []
+
+
+def test_nodes_are_surveyed_through_one_service(site):
+    """Their features and devices are shown, and jobs of one step each are all that there is."""
+    site.online()
+    nodes = {name: host["node"] for name, host in site.hosts().items()}
+    assert {name: (node["features"], node["gres"]) for name, node in nodes.items()} == {
+        "n1": (["a", "driver-1"], "gpu:a:2"), "n2": (["b", "driver-2"], "gpu:b:2"), "n3": (["a", "driver-2"], "gpu:a:1")}
+    site.service.wait(lambda: all(host["node"]["job"] for host in site.hosts().values()), "the jobs")
+    assert sorted(node for _, node, state in site.cluster.jobs() if state == "RUNNING") == list(NODES)
+    job = site.service.post_job(workloads=["selftest_pass", "selftest_wrong"], variants=["ordered"], runs=3, iterations=2)
+    done = site.service.finish_job(job)
+    assert done["state"] == "finished"
+    assert {name: [run["outcome"] for run in runs] for name, runs in site.runs(job).items()}.keys() == set(NODES)
+    print(site.service.get("/v1/hosts.txt"))
+
+
+def test_a_node_dies_one_is_drained_and_a_job_is_preempted(site):
+    """In the middle of their runs.  Each run is accounted for, and each is made in the end."""
+    cluster, service = site.cluster, site.service
+    site.online()
+    job = service.post_job(workloads=["waits"], variants=["only"], runs=1, iterations=1, timeout_seconds=600)
+    service.wait(lambda: site.running(job) == set(NODES), "three runs")
+
+    cluster.kill_node("n1")
+    cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=flaky ECC")
+    urgent = cluster.background("srun", "-p", "urgent", "-w", "n3", "-N1", "--exclusive", "sleep", "600")
+    try:
+        service.wait(lambda: "slurm: draining: flaky ECC" in site.cause("n2"), "a held host")
+        assert site.running(job) >= {"n2"}, "a drained node ends what it has"
+        service.wait(lambda: len(site.runs(job)["n3"]) and site.runs(job)["n3"][0]["outcome"] not in (None, "running"),
+                     "the end of the run on n3")
+        service.wait(lambda: "slurm: job" in site.cause("n3"), "a job that waits")
+        assert len([one for one in cluster.jobs() if one[1] == "n3"]) == 1
+        service.wait(lambda: site.runs(job)["n1"][0]["outcome"] == "lost", "the run on n1")
+        site.let_go()
+        service.wait(lambda: site.runs(job)["n2"][0]["outcome"] == "completed", "the run on n2")
+        service.wait(lambda: "slurm: drained: flaky ECC" in site.cause("n2") and not site.hosts()["n2"]["online"],
+                     "a host that is let go")
+        assert {node for _, node, _ in cluster.jobs()} <= {"n1", "n3"}
+    finally:
+        urgent.kill()
+        urgent.wait()
+        cluster.run("scancel", "--partition=urgent")
+        cluster.run("scontrol", "update", "nodename=n2", "state=resume")
+        cluster.loopback("slurmd", "n1")
+    done = service.finish_job(job)
+    site.online()
+    runs = site.runs(job)
+    print(runs)
+    assert done["state"] == "finished" and done["progress"]["runs_done"] == 3
+    assert [run["outcome"] for run in runs["n1"]] == ["lost", "completed"]
+    assert "slurm: node failure of n1" in runs["n1"][0]["cause"]
+    assert [run["outcome"] for run in runs["n2"]] == ["completed"]
+    assert [run["outcome"] for run in runs["n3"]] == ["cancelled", "completed"]
+    assert "preempted" in runs["n3"][0]["cause"]
+    assert [state for _, _, state in cluster.jobs() if state == "PENDING"] == []
+    verdicts = {cell["verdict"] for group in service.get("/v1/matrix")["groups"] for row in group["rows"]
+                for cell in row.get("cells", []) if cell}
+    assert not verdicts & {"varies", "devices_disagree", "failing", "reproducible"}
+
+
+def test_slurmctld_dies_and_comes_back(site):
+    """What runs goes on; nothing is started meanwhile."""
+    cluster, service = site.cluster, site.service
+    site.online()
+    job = service.post_job(workloads=["waits"], variants=["only"], runs=1, iterations=1, timeout_seconds=600)
+    service.wait(lambda: site.running(job) == set(NODES), "three runs")
+    os.kill(cluster.pid("slurmctld"), signal.SIGKILL)
+    for pid in children_of(service.process.pid):
+        if "--nodelist=n1" in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+            os.kill(pid, signal.SIGKILL)
+    service.wait(lambda: "slurm: s" in site.cause("n1"), "that Slurm is not heard")
+    assert site.hosts()["n2"]["online"] and site.hosts()["n3"]["online"]
+    site.let_go()
+    service.wait(lambda: [site.runs(job)[name][-1]["outcome"] for name in ("n2", "n3")] == ["completed"] * 2, "two runs")
+    cluster.loopback("slurmctld")
+    assert service.finish_job(job)["progress"]["runs_done"] == 3
+    assert [run["outcome"] for run in site.runs(job)["n1"]] == ["lost", "completed"]
+
+
+def test_jobs_of_a_service_that_was_killed_are_gone_before_others_begin(site):
+    """It, and what holds its jobs; so nobody tells their agents."""
+    cluster, service = site.cluster, site.service
+    site.online()
+    job = service.post_job(workloads=["waits"], variants=["only"], runs=1, iterations=1, timeout_seconds=600)
+    service.wait(lambda: site.running(job) == set(NODES), "three runs")
+    others = cluster.background("srun", "-w", "n3", "-p", "work", "--job-name=reprod-of-others", "sleep", "600")
+    before = {each for each, _, state in cluster.jobs() if state == "RUNNING"}
+    held = [pid for pid in children_of(service.process.pid)]
+    service.kill()
+    for pid in held:
+        for group in (pid,):
+            try:
+                os.killpg(group, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    assert {each for each, _, state in cluster.jobs() if state == "RUNNING"} >= before, "orphans"
+    site.let_go()
+    site.start().online()
+    now = {each for each, _, state in cluster.jobs() if state == "RUNNING"}
+    assert not now & before
+    assert "of the service before are cancelled" in service.log.read_text()
+    assert service.finish_job(job)["progress"]["runs_done"] == 3
+    assert {name: [run["outcome"] for run in runs] for name, runs in site.runs(job).items()} == {
+        name: ["lost", "completed"] for name in NODES}
+    others.kill()
+    others.wait()
+
+
+def test_at_most_one_job_of_a_node_waits(cluster, tmp_path):
+    """Behind a job of somebody else; a stop leaves none."""
+    other = cluster.background("srun", "-w", "n2", "-p", "work", "-N1", "--exclusive", "--job-name=other", "sleep", "600")
+    cluster.wait(lambda: [job for job in cluster.jobs("other") if job[2] == "RUNNING"], "somebody's job")
+    site = Site(cluster, tmp_path / "site").start()
+    site.online("n1", "n3")
+    site.service.wait(lambda: site.cause("n2").startswith("slurm: job "), "why it waits")
+    assert site.cause("n2").endswith(("waits: Resources", "waits: Priority"))
+    [waiting] = [job for job in cluster.jobs() if job[2] == "PENDING"]
+    assert site.hosts()["n2"]["node"]["job"]["id"] == waiting[0] and waiting[1] == "n2"
+    assert site.service.stop() == 0
+    assert cluster.jobs() == []
+    other.kill()
+    other.wait()
+    cluster.run("scancel", "--name=other")
