@@ -123,10 +123,8 @@ const char *fleet_host_cause(const struct fleet_host *host,
         snprintf(ret_text, FLEET_WORDS_SIZE, "its agent was told to end: %.200s",
                  link_ending(host->link));
         return ret_text;
-    case FLEET_STATE_ONLINE:
-        return online_trouble(host, ret_text);
     default:
-        return host->cause;
+        return host->online ? online_trouble(host, ret_text) : host->cause;
     }
 }
 

@@ -179,11 +179,11 @@ enum err_code link_ending_check(const json_t *event, const char **ret_cause,
                                 int64_t *ret_notice_ms, struct err *err)
 {
     struct ending ending = { .cause = "" };
+    enum err_code code = in_read_wire(&ending_shape, event, &ending, err);
 
-    in_read_wire(&ending_shape, event, &ending, err);
     *ret_cause = ending.cause;
     *ret_notice_ms = ending.notice_ms;
-    return err->code;
+    return code;
 }
 
 struct link_runs_entry {
