@@ -4,13 +4,22 @@
 
 enum { OUTERMOST = 1, ARRAY = 2, ELEMENT = 3 };
 
+static void open_array(struct elements *e)
+{
+    for (int i = 0; i < ELEMENTS_ARRAYS; i++) {
+        if (strcmp(e->last, e->arrays[i].key) == 0) {
+            e->array = &e->arrays[i];
+        }
+    }
+    e->found = e->found || e->array == &e->arrays[0];
+}
+
 static void open_bracket(struct elements *e, char c)
 {
     e->depth++;
-    if (e->depth == ARRAY) {
-        e->in_array = c == '[' && strcmp(e->last, e->key) == 0;
-        e->found = e->found || e->in_array;
-    } else if (e->depth == ELEMENT && e->in_array && c == '{') {
+    if (e->depth == ARRAY && c == '[') {
+        open_array(e);
+    } else if (e->depth == ELEMENT && e->array && c == '{') {
         e->keeps = true;
         e->element.length = 0;
     }
@@ -21,12 +30,12 @@ static void close_bracket(struct elements *e)
     if (e->depth == ELEMENT && e->keeps) {
         buf_putc(&e->element, '}');
         e->keeps = false;
-        e->take(e->arg, e->element.data, e->element.length);
-    } else if (e->depth == ELEMENT && e->in_array && e->element.length > ELEMENT_MAX) {
+        e->array->take(e->arg, e->element.data, e->element.length);
+    } else if (e->depth == ELEMENT && e->array && e->element.length > ELEMENT_MAX) {
         e->skipped++;
         buf_release(&e->element);
     } else if (e->depth == ARRAY) {
-        e->in_array = false;
+        e->array = NULL;
     } else if (e->depth == OUTERMOST) {
         e->whole = true;
     }

@@ -34,6 +34,7 @@ struct slurm {
     enum task task; /* that goes on, by COMMAND */
     struct command *command;
     struct elements elements;
+    char fault[SLURM_TEXT_SIZE];    /* the first of `errors` in its output; "" */
     int64_t task_ms, nodes_took_ms; /* when it began; what sinfo took */
     bool nodes_first;               /* nodes were listed; their jobs come next */
     bool cancelling_all;            /* at the end */
@@ -81,6 +82,17 @@ static void take_job(void *arg, const char *text, size_t length)
     }
 }
 
+static void take_error(void *arg, const char *text, size_t length)
+{
+    struct slurm *s = arg;
+    json_t *json = json_loadb(text, length, 0, NULL);
+
+    if (!s->fault[0]) {
+        slurm_error_read(json, s->fault);
+    }
+    json_decref(json);
+}
+
 static void took_turn(struct slurm *s, bool right, int64_t took)
 {
     int64_t now = clock_monotonic_ms();
@@ -105,9 +117,11 @@ static void end_listing(struct slurm *s, enum task task, const char *cause)
     bool whole = elements_whole(&s->elements);
 
     elements_release(&s->elements);
-    if (cause || !whole) {
+    if (cause || s->fault[0] || !whole) {
         failed(s, task == TASK_NODES ? "sinfo" : "squeue",
-               cause ? cause : "its answer is not whole");
+               cause         ? cause
+               : s->fault[0] ? s->fault
+                             : "its answer is not whole");
     } else if (task == TASK_NODES) {
         s->nodes_took_ms = took;
         s->nodes_first = true;
@@ -178,12 +192,21 @@ static void start(struct slurm *s, enum task task, const char *const *argv)
     }
 }
 
+static void expect(struct slurm *s, const char *key,
+                   void (*take)(void *arg, const char *text, size_t length))
+{
+    s->fault[0] = '\0';
+    s->elements =
+        (struct elements){ .arrays = { { key, take }, { "errors", take_error } },
+                           .arg = s };
+}
+
 static void list_nodes(struct slurm *s)
 {
     const char *const argv[] = { "sinfo", "--json", NULL };
 
     slurm_hosts_list_nodes(&s->hosts);
-    s->elements = (struct elements){ .key = "nodes", .take = take_node, .arg = s };
+    expect(s, "nodes", take_node);
     start(s, TASK_NODES, argv);
 }
 
@@ -196,7 +219,7 @@ static void list_jobs(struct slurm *s)
 
     s->nodes_first = false;
     slurm_hosts_list_jobs(&s->hosts);
-    s->elements = (struct elements){ .key = "jobs", .take = take_job, .arg = s };
+    expect(s, "jobs", take_job);
     start(s, TASK_JOBS, argv);
     free(name);
     free(user);
@@ -247,7 +270,11 @@ static void start_next(struct slurm *s, int64_t now)
 
 void slurm_tick(struct slurm *s, int64_t now_monotonic_ms)
 {
-    if (s && s->task == TASK_NONE && !s->closed) {
+    if (!s || s->closed) {
+        return;
+    }
+    slurm_hosts_look(&s->hosts, now_monotonic_ms);
+    if (s->task == TASK_NONE) {
         start_next(s, now_monotonic_ms);
     }
 }

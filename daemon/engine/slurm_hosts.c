@@ -17,12 +17,10 @@ enum {
     UNSTARTED_MOST = 2 /* listings in which a job has no agent here */
 };
 
-/* Ids begin anew some day. */
-static bool is_later(int64_t id, int64_t other)
+/* Ids begin anew some day, and where a controller lost its state. */
+static bool is_later(const struct slurm_job *job, int64_t submitted, int64_t id)
 {
-    const int64_t half = 1 << 25;
-
-    return id > other ? other < 0 || id - other < half : other - id > half;
+    return job->submitted != submitted ? job->submitted > submitted : job->id > id;
 }
 
 /* Hosts by their names and nodes. */
@@ -136,14 +134,26 @@ static void tell_waiting(const struct slurm_hosts *s, struct slurm_host *host)
     }
 }
 
+/* Its latest job is of an agent that is gone. */
+static void set_gone(struct slurm_host *host)
+{
+    if (host->job.id >= 0) {
+        host->gone = host->job.id;
+        host->gone_submitted = host->job.submitted;
+    }
+}
+
+static bool is_gone(const struct slurm_host *host, int64_t id, int64_t submitted)
+{
+    return host->gone == id && host->gone_submitted == submitted;
+}
+
 static void answer(const struct slurm_hosts *s, struct slurm_host *host,
                    const char *cause)
 {
     host->asked_ms = 0;
     host->waits[0] = '\0';
-    if (host->job.id >= 0) {
-        host->before = host->job.id;
-    }
+    set_gone(host);
     s->hooks.ended(s->hooks.arg, host->name, cause[0] ? cause : NULL);
 }
 
@@ -152,7 +162,7 @@ static void maybe_answer(const struct slurm_hosts *s, struct slurm_host *host,
                          int64_t began)
 {
     char cause[SLURM_CAUSE_SIZE] = "";
-    bool has_job = host->job.id >= 0 && is_later(host->job.id, host->before);
+    bool has_job = host->job.id >= 0 && !is_gone(host, host->job.id, host->job.submitted);
 
     if (!host->asked_ms || host->asked_ms > began) {
         return;
@@ -196,6 +206,9 @@ void slurm_hosts_nodes_listed(struct slurm_hosts *s, int64_t now_ms, int64_t wal
 void slurm_hosts_list_jobs(struct slurm_hosts *s)
 {
     s->job_count = 0;
+    for (int i = 0; i < s->count; i++) {
+        s->hosts[i].listed.id = s->hosts[i].listed.submitted = -1;
+    }
 }
 
 void slurm_hosts_job(struct slurm_hosts *s, const struct slurm_job *job)
@@ -212,10 +225,12 @@ void slurm_hosts_job(struct slurm_hosts *s, const struct slurm_job *job)
     }
     if (phase == SLURM_WAITS || phase == SLURM_RUNS) {
         s->jobs = xgrow(s->jobs, s->job_count, sizeof *s->jobs);
-        s->jobs[s->job_count++] = (struct slurm_own){ .id = job->id, .host = host };
+        s->jobs[s->job_count++] = (struct slurm_own){ .id = job->id,
+                                                      .submitted = job->submitted,
+                                                      .host = host };
     }
-    if (host && (host->job.id == job->id || is_later(job->id, host->job.id))) {
-        host->job = *job;
+    if (host && is_later(job, host->listed.submitted, host->listed.id)) {
+        host->listed = *job;
     }
 }
 
@@ -224,8 +239,8 @@ static bool is_orphan(const struct slurm_hosts *s, const struct slurm_own *job)
 {
     const struct slurm_host *host = job->host;
 
-    return !host || !s->jobs_known || !is_later(job->id, host->before) ||
-           is_later(host->job.id, job->id) || host->unstarted >= UNSTARTED_MOST;
+    return !host || !s->jobs_known || is_gone(host, job->id, job->submitted) ||
+           host->job.id != job->id || host->unstarted >= UNSTARTED_MOST;
 }
 
 static void list_orphans(struct slurm_hosts *s)
@@ -255,7 +270,7 @@ static void list_orphans(struct slurm_hosts *s)
 static void begin_anew(struct slurm_hosts *s)
 {
     for (int i = 0; i < s->count; i++) {
-        s->hosts[i].before = s->hosts[i].job.id;
+        set_gone(&s->hosts[i]);
     }
     if (s->orphan_count > 0) {
         log_info("slurm: %d job%s of the service before %s cancelled", s->orphan_count,
@@ -266,6 +281,9 @@ static void begin_anew(struct slurm_hosts *s)
 
 void slurm_hosts_jobs_listed(struct slurm_hosts *s, int64_t began_ms, int64_t now_ms)
 {
+    for (int i = 0; i < s->count; i++) {
+        s->hosts[i].job = s->hosts[i].listed;
+    }
     list_orphans(s);
     if (!s->jobs_known) {
         begin_anew(s);
@@ -309,6 +327,11 @@ bool slurm_hosts_asked(struct slurm_hosts *s, int64_t now_ms)
     return asked;
 }
 
+void slurm_hosts_look(struct slurm_hosts *s, int64_t now_ms)
+{
+    hold_hosts(s, now_ms);
+}
+
 /* Their life. */
 
 void slurm_hosts_init(struct slurm_hosts *s, const json_t *json, const char *job_name,
@@ -333,7 +356,7 @@ void slurm_hosts_init(struct slurm_hosts *s, const json_t *json, const char *job
             host->name = xstrdup(in_text_or_empty(each, "name"));
             host->node = xstrdup(slurm_host_node(each));
             host->reservation = slurm_host_has_reservation(each);
-            host->job.id = host->before = host->orphan = -1;
+            host->job.id = host->gone = host->orphan = -1;
             s->by_name[s->count] = s->by_node[s->count] = host;
             s->count++;
         }

@@ -16,13 +16,15 @@ struct slurm_host {
     char *name, *node;
     bool reservation;
     struct slurm_node facts;
-    bool seen;            /* by the listing of nodes that goes on */
-    bool known;           /* Slurm has such a node */
-    struct slurm_job job; /* the latest; id -1: none */
-    int64_t before;       /* jobs up to this one are of agents that are gone; -1: none */
-    int unstarted;        /* listings in which its job had no agent here */
-    int64_t orphan;       /* a job that is to be gone before one is started; -1: none */
-    int64_t asked_ms;     /* since when the cause of its end is wanted; 0: it is not */
+    bool seen;               /* by the listing of nodes that goes on */
+    bool known;              /* Slurm has such a node */
+    struct slurm_job job;    /* the latest; id -1: none */
+    struct slurm_job listed; /* by the listing of jobs that goes on: likewise */
+    int64_t gone; /* the latest job of agents that are gone, and when it came; */
+    int64_t gone_submitted; /* -1: none */
+    int unstarted;          /* listings in which its job had no agent here */
+    int64_t orphan;         /* a job that is to be gone before one is started; -1: none */
+    int64_t asked_ms;       /* since when the cause of its end is wanted; 0: it is not */
     char held[SLURM_CAUSE_SIZE], waits[SLURM_CAUSE_SIZE];
 };
 
@@ -39,7 +41,7 @@ struct slurm_hosts {
     bool jobs_known;               /* jobs were listed once */
     char trouble[SLURM_TEXT_SIZE]; /* why Slurm was not heard; "" */
     struct slurm_own {
-        int64_t id;
+        int64_t id, submitted;
         struct slurm_host *host; /* NULL: none of the configuration */
     } * jobs; /* of ours that have not ended, as the listing has them that goes on */
     int job_count;
@@ -64,6 +66,9 @@ void slurm_hosts_jobs_listed(struct slurm_hosts *hosts, int64_t began_ms, int64_
 
 /* A listing failed because of CAUSE. */
 void slurm_hosts_failed(struct slurm_hosts *hosts, const char *cause, int64_t now_ms);
+
+/* What holds hosts may be others by now. */
+void slurm_hosts_look(struct slurm_hosts *hosts, int64_t now_ms);
 
 /* The agent of the host NAME ended; false: there is no such host. */
 bool slurm_hosts_ask(struct slurm_hosts *hosts, const char *name, int64_t now_ms);

@@ -133,6 +133,7 @@ void slurm_job_read(const json_t *json, struct slurm_job *job)
     *job = (struct slurm_job){ .name = "" };
     job->id = read_number(json_object_get(json, "job_id"));
     job->user = read_number(json_object_get(json, "user_id"));
+    job->submitted = read_number(json_object_get(json, "submit_time"));
     job->preempted = read_number(json_object_get(json, "preempt_time"));
     if (job->preempted < 0) {
         job->preempted = 0;
@@ -145,4 +146,14 @@ void slurm_job_read(const json_t *json, struct slurm_job *job)
         job->reason[0] = '\0';
     }
     read_text(json, "nodes", job->node, sizeof job->node);
+}
+
+void slurm_error_read(const json_t *json, char ret_text[SLURM_TEXT_SIZE])
+{
+    const char *said = in_text(json, "description");
+
+    if (!said || !said[0]) {
+        said = in_text(json, "error");
+    }
+    copy_text(ret_text, SLURM_TEXT_SIZE, said && said[0] ? said : "an error");
 }

@@ -25,6 +25,7 @@ struct slurm_node {
 
 struct slurm_job {
     int64_t id, user;
+    int64_t submitted; /* in seconds */
     int64_t preempted; /* when it was told to make room, in seconds; 0: it was not */
     char name[SLURM_TEXT_SIZE], comment[SLURM_TEXT_SIZE];
     char state[SLURM_STATE_SIZE]; /* "RUNNING", "CANCELLED+COMPLETING" */
@@ -34,5 +35,9 @@ struct slurm_job {
 
 void slurm_node_read(const json_t *json, struct slurm_node *ret_node);
 void slurm_job_read(const json_t *json, struct slurm_job *ret_job);
+
+/* What an element of `errors` says: both commands have some, and exit with 0, while
+ * nobody answers them. */
+void slurm_error_read(const json_t *json, char ret_text[SLURM_TEXT_SIZE]);
 
 #endif

@@ -75,6 +75,13 @@ class Cluster:
         return [(job["job_id"], job["required_nodes"], job["job_state"]) for job in listed
                 if job["name"].startswith(prefix) and job["job_state"] in ("PENDING", "RUNNING", "COMPLETING")]
 
+    def saved(self):
+        """Its jobs are on slurmctld's disk, which else loses those of the last seconds where it is killed."""
+        state, now = self.folder / "state" / "job_state", time.time()
+        for job, _, _ in self.jobs():
+            self.run("scontrol", "update", f"jobid={job}", "timelimit=40")
+        self.wait(lambda: state.exists() and state.stat().st_mtime > now, "the jobs on disk")
+
     def pid(self, daemon):
         return int((self.folder / "run" / f"{daemon}.pid").read_text())
 
