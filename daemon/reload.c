@@ -115,7 +115,7 @@ static void take_over(struct service *s, struct reload *r)
 
 static enum err_code check(struct service *s, struct reload *r)
 {
-    if (r->err.code == ERR_OK && !fleet_complete(s->fleet)) {
+    if (r->err.code == ERR_OK && !fleet_settled(s->fleet)) {
         return err_set(&r->err, ERR_BUSY,
                        "not every host has said which workloads it has; try again");
     }

@@ -22,6 +22,13 @@ static bool agent_ended(void *arg, const char *host, const char *cause, int runs
     return slurm_ask(s->slurm, host);
 }
 
+static void agent_released(void *arg, const char *host)
+{
+    const struct service *s = arg;
+
+    slurm_let_go(s->slurm, host);
+}
+
 static void hold(void *arg, const char *host, const char *cause, bool leave)
 {
     const struct service *s = arg;
@@ -57,7 +64,9 @@ static bool has_agent(void *arg, const char *host)
 struct fleet_engine service_engine(struct service *s)
 {
     s->slurm_name = slurm_name(s->config.data);
-    return (struct fleet_engine){ .arg = s, .launch = make_launch, .ended = agent_ended };
+    return (struct fleet_engine){
+        .arg = s, .launch = make_launch, .ended = agent_ended, .released = agent_released
+    };
 }
 
 void service_open_engine(struct service *s)

@@ -284,6 +284,13 @@ bool slurm_ask(struct slurm *s, const char *host)
     return s && slurm_hosts_ask(&s->hosts, host, clock_monotonic_ms());
 }
 
+void slurm_let_go(struct slurm *s, const char *host)
+{
+    if (s) {
+        slurm_hosts_let_go(&s->hosts, host);
+    }
+}
+
 json_t *slurm_json(const struct slurm *s, const char *host)
 {
     return s ? slurm_hosts_json(&s->hosts, host) : NULL;

@@ -52,6 +52,9 @@ void slurm_tick(struct slurm *slurm, int64_t now_monotonic_ms);
 /* The agent of HOST ended: why?  False: HOST is none of Slurm, and no answer comes. */
 bool slurm_ask(struct slurm *slurm, const char *host);
 
+/* The agent of HOST was let go, and nobody asks why. */
+void slurm_let_go(struct slurm *slurm, const char *host);
+
 /* What Slurm says of HOST; NULL: it is none of Slurm.  New reference. */
 json_t *slurm_json(const struct slurm *slurm, const char *host);
 

@@ -314,6 +314,16 @@ bool slurm_hosts_ask(struct slurm_hosts *s, const char *name, int64_t now_ms)
     return host != NULL;
 }
 
+void slurm_hosts_let_go(struct slurm_hosts *s, const char *name)
+{
+    struct slurm_host *host = find_host(s, name);
+
+    if (host) {
+        set_gone(host);
+        host->waits[0] = '\0';
+    }
+}
+
 bool slurm_hosts_asked(struct slurm_hosts *s, int64_t now_ms)
 {
     bool asked = false;

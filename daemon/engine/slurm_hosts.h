@@ -73,6 +73,9 @@ void slurm_hosts_look(struct slurm_hosts *hosts, int64_t now_ms);
 /* The agent of the host NAME ended; false: there is no such host. */
 bool slurm_hosts_ask(struct slurm_hosts *hosts, const char *name, int64_t now_ms);
 
+/* It was let go. */
+void slurm_hosts_let_go(struct slurm_hosts *hosts, const char *name);
+
 /* Whether an answer is due; those that are late are given without a cause. */
 bool slurm_hosts_asked(struct slurm_hosts *hosts, int64_t now_ms);
 

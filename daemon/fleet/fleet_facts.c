@@ -133,6 +133,19 @@ bool fleet_complete(const struct fleet *fleet)
     return true;
 }
 
+bool fleet_settled(const struct fleet *fleet)
+{
+    int heard = 0;
+
+    for (int i = 0; i < fleet->host_count; i++) {
+        heard += fleet->hosts[i].hello != NULL;
+        if (!fleet->hosts[i].hello && !fleet->hosts[i].held) {
+            return false;
+        }
+    }
+    return heard > 0;
+}
+
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices)
 {
     *ret_devices = fleet->devices;

@@ -17,6 +17,9 @@ const struct catalogue *fleet_catalogue(const struct fleet *fleet);
 /* Every host of the configuration said hello at least once: the catalogue is whole. */
 bool fleet_complete(const struct fleet *fleet);
 
+/* The same, but for hosts that an engine holds: those may not come for weeks. */
+bool fleet_settled(const struct fleet *fleet);
+
 /* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices);
 

@@ -93,7 +93,7 @@ class Cluster:
                 try:
                     command = pathlib.Path("/proc", name, "cmdline").read_text()
                     mine = str(self.folder) in pathlib.Path("/proc", name, "environ").read_text()
-                    if command.startswith("slurmstepd") and mine and self.node_of(int(name)) == node:
+                    if "slurmstepd" in command and mine and self.node_of(int(name)) == node:
                         os.kill(int(name), signal.SIGKILL)
                 except OSError:
                     continue
