@@ -65,9 +65,8 @@ struct agent {
     int64_t ending_ms;   /* monotonic, since when it is */
     pid_t parent;        /* the daemon, if it is on this host; 0 */
     uv_timer_t notice, tick;
-    bool pinged;         /* the daemon speaks pings */
-    int64_t silent_s;    /* ticks since it was last heard: while this process stands
-                            still, none pass */
+    int64_t silent_s;    /* ticks since the daemon was last heard: while this process
+                            stands still, none pass */
     uv_timer_t stop_timer;
     int64_t stop_polls; /* left */
     int probing;        /* stacks that have not answered */
@@ -172,7 +171,6 @@ static enum err_code execute_command(struct agent *agent, const json_t *command,
         return runs_cancel(&agent->runs, command, err);
     }
     if (strcmp(name, "ping") == 0) {
-        agent->pinged = true;
         send_event(agent, json_pack("{s:s}", "event", "pong"));
         return ERR_OK;
     }
@@ -270,7 +268,7 @@ static void tick_cb(uv_timer_t *timer)
 {
     struct agent *agent = timer->data;
 
-    if (agent->pinged && agent->options.silence_s &&
+    if (agent->phase != PROBING && agent->options.silence_s &&
         ++agent->silent_s > agent->options.silence_s) {
         log_error("nothing was heard of the daemon for %lld s: it counts as gone",
                   (long long)agent->options.silence_s);

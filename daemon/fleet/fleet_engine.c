@@ -8,6 +8,7 @@
 #include "daemon/fleet/fleet_facts.h"
 #include "daemon/fleet/fleet_life.h"
 #include "daemon/link/link.h"
+#include "daemon/process/wire.h"
 
 static struct fleet_host *find(const struct fleet *fleet, const char *name)
 {
@@ -30,6 +31,7 @@ void fleet_hold(struct fleet *fleet, const char *name, const char *cause, bool w
         host->held = true;
         host->held_when_idle = when_idle;
         copy_text(host->held_cause, sizeof host->held_cause, cause);
+        wire_clean(host->held_cause);
         if (when_idle && host->link) {
             link_hold(host->link, true);
         }
@@ -55,6 +57,7 @@ void fleet_note(struct fleet *fleet, const char *name, const char *text)
 
     if (host && host->link && !host->online) {
         copy_text(host->note, sizeof host->note, text ? text : "");
+        wire_clean(host->note);
         fleet_look_at(host, clock_monotonic_ms());
     }
 }

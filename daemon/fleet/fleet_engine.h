@@ -20,7 +20,7 @@ struct fleet_engine {
     /* The launch command of HOST was started.  NULL is fine. */
     void (*started)(void *arg, const char *host);
     /* The agent of HOST ended because of CAUSE, or could not be started; it was not let
-     * go.  RUNS are lost with it.  True: fleet_explain will say more; what is lost is
+     * go.  RUNS of its devices are lost with it.  True: fleet_explain will say more; what is lost is
      * recorded then, or after FLEET_EXPLAIN_MS.  NULL: nobody will. */
     bool (*ended)(void *arg, const char *host, const char *cause, int runs);
     /* The agent of HOST is let go: there is nothing to do, or it is held.  NULL is fine.

@@ -13,11 +13,11 @@
 
 enum { MISSING_NAMED = 3 };
 
-/* What is asked of its devices has it started. */
+/* What is asked of its devices will be done: it is started for that, or on its way. */
 static bool is_released(const struct fleet_host *host)
 {
-    return !host->online && host->needed && host->hello && !host->held && !host->failed &&
-           !host->refused;
+    return !host->online && (host->needed || fleet_host_may_queue(host)) && host->hello &&
+           !host->held && !host->failed && !host->refused;
 }
 
 static void add_device(struct fleet *fleet, const struct fleet_host *host,

@@ -11,6 +11,7 @@
 #include "daemon/fleet/fleet_facts.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/link/link.h"
+#include "daemon/process/wire.h"
 
 enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
 
@@ -63,6 +64,7 @@ static void failed(struct fleet_host *host, const char *cause)
         log_warning("host %s: %s", host->name, cause);
     }
     copy_text(host->cause, sizeof host->cause, cause);
+    wire_clean(host->cause);
     host->failed = true;
     back_off(host);
     relist(host);
@@ -111,13 +113,17 @@ void fleet_life_settle(struct fleet_host *host, const char *why)
     char text[sizeof host->lost_cause];
 
     host->lost = NULL;
-    snprintf(text, sizeof text, "%.150s%s%.100s", why ? why : host->lost_cause,
-             why ? ": " : "", why ? host->lost_cause : "");
+    copy_text(text, sizeof text, host->lost_cause);
+    if (why) {
+        snprintf(text, sizeof text, "%.120s: %.130s", why, host->lost_cause);
+        wire_clean(text);
+    }
     if (ending) {
         char told[sizeof text];
 
         snprintf(told, sizeof told, "the agent was told to end: %.100s%s%.100s", ending,
                  why ? ": " : "", why ? why : "");
+        wire_clean(told);
         ended(host, told);
     } else {
         failed(host, text);
@@ -134,6 +140,7 @@ void fleet_life_closed(struct fleet_host *host, const char *cause)
     host->explain_ms = clock_monotonic_ms() + FLEET_EXPLAIN_MS;
     snprintf(host->lost_cause, sizeof host->lost_cause, "the agent went away: %.200s",
              cause);
+    wire_clean(host->lost_cause);
     copy_text(host->cause, sizeof host->cause, host->lost_cause);
     host->failed = !link_ending(host->lost);
     leave(host);

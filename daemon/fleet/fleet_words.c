@@ -19,8 +19,7 @@ const char *fleet_state_name(enum fleet_state state)
     return names[state];
 }
 
-/* It is given more time than agents need: its launch command may stand in a queue. */
-static bool may_queue(const struct fleet_host *host)
+bool fleet_host_may_queue(const struct fleet_host *host)
 {
     return host->hello_ms < 0 || host->hello_ms > LINK_HELLO_MS;
 }
@@ -39,7 +38,7 @@ enum fleet_state fleet_host_state(const struct fleet_host *host, int64_t now_ms)
         return FLEET_STATE_OFFLINE;
     }
     if (host->link) {
-        return host->note[0] || (may_queue(host) &&
+        return host->note[0] || (fleet_host_may_queue(host) &&
                                  now_ms - host->started_ms > LINK_HELLO_MS)
                    ? FLEET_STATE_WAITING
                    : FLEET_STATE_STARTING;
@@ -136,7 +135,7 @@ const char *fleet_host_trouble(const struct fleet_host *host,
     }
     if (host->state == FLEET_STATE_WITHHELD || host->state == FLEET_STATE_RELEASED ||
         host->state == FLEET_STATE_WAITING ||
-        (host->state == FLEET_STATE_STARTING && (host->needed || may_queue(host)))) {
+        (host->state == FLEET_STATE_STARTING && (host->needed || fleet_host_may_queue(host)))) {
         return "";
     }
     return host->cause;

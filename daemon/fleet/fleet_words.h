@@ -6,6 +6,9 @@
 
 enum { FLEET_WORDS_SIZE = 320 };
 
+/* HOST is given more time than agents need: its launch command may stand in a queue. */
+bool fleet_host_may_queue(const struct fleet_host *host);
+
 /* As of NOW_MS (monotonic). */
 enum fleet_state fleet_host_state(const struct fleet_host *host, int64_t now_ms);
 

@@ -32,7 +32,7 @@ struct device_stack {
     const char *host;
     bool is_default;         /* its first stack */
     bool online;             /* its agent is connected */
-    bool released;           /* it is not, but is started when there is something to do */
+    bool released;           /* it is not, but comes when there is something to do */
     const char *state;       /* of its host, as the API names it; NULL: not known */
     const char *cause;       /* why it is not online; "" or NULL */
     const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints

@@ -9,6 +9,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
+#include "daemon/process/wire.h"
 #include "daemon/run/run_judge.h"
 #include "db/runs.h"
 
@@ -289,6 +290,7 @@ static void preempted(struct slot *slot, const char *ending, const char *cause)
     char text[CASE_TITLE_SIZE * 2];
 
     snprintf(text, sizeof text, "preempted: %.100s: %.150s", ending, cause);
+    wire_clean(text);
     finish_as(slot, OUTCOME_CANCELLED, slot->cancelled ? slot->cancel_cause : text);
 }
 
@@ -463,6 +465,7 @@ void runner_exited(struct runner *r, struct link *link, const char *run,
         snprintf(slot->run.cause, sizeof slot->run.cause,
                  "preempted: %.100s, and it did not end within the notice",
                  link_ending(link));
+        wire_clean(slot->run.cause);
     }
     finish(slot);
 }
