@@ -78,7 +78,8 @@ static void hold(const struct slurm_hosts *s, struct slurm_host *host, const cha
 {
     if (strcmp(host->held, cause) != 0) {
         copy_text(host->held, sizeof host->held, cause);
-        s->hooks.hold(s->hooks.arg, host->name, cause[0] ? cause : NULL, leave);
+        s->hooks.hold(s->hooks.arg, host->name, cause[0] ? cause : NULL,
+                      cause[0] && leave);
     }
 }
 
