@@ -97,7 +97,7 @@ def test_a_host_that_does_not_come_or_dies_holds_up_no_other(serve, tmp_path):
     """One hangs in its launch, one refuses, one dies in the middle of a run; a fourth is well."""
     fleet = Fleet(tmp_path, hosts=2, devices=1)
     fleet.hosts["host-0"] = {"mute": True}
-    service = serve([{"name": "hangs", "launch": ["sh", "-c", "exec cat > /dev/null"], "hello_s": 0},
+    service = serve([{"name": "hangs", "launch": ["sh", "-c", "cat > /dev/null"], "hello_s": 0},
                      {"name": "refuses", "launch": ["sh", "-c", "echo no such node >&2; exit 1"], **NEEDED},
                      fleet.host("host-0"), {**fleet.host("host-1"), **NEEDED}])
     service.wait(lambda: len(service.get("/v1/devices")["items"]) == 2, "two devices")
