@@ -10,10 +10,10 @@ for name in munged slurmctld slurmd srun; do
     command -v "$name" >/dev/null || missing=1
 done
 [ "$missing" ] && [ ! -x "$folder/bin/srun" ] || exit 0
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || {
+if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
     echo 'no apt-get here: install Slurm and munge' >&2
     exit 1
-}
+fi
 echo "  GET  Slurm and munge into $folder"
 mkdir -p "$folder"
 work=$(mktemp -d "$folder/new.XXXXXX")
@@ -26,7 +26,7 @@ apt-get -q download slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge 
 for package in ./*.deb; do
     dpkg-deb -x "$package" unpacked
 done
-rm -rf "$folder/lib" "$folder/programs" "$folder/bin"
+rm -rf "${folder:?}/lib" "${folder:?}/programs" "${folder:?}/bin"
 mv unpacked/usr/lib/*/ "$folder/lib"
 mkdir "$folder/programs" bin
 for program in unpacked/usr/bin/* unpacked/usr/sbin/*; do

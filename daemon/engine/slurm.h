@@ -21,20 +21,9 @@
 #include <stdint.h>
 #include <uv.h>
 
-struct slurm;
+#include "daemon/engine/slurm_hooks.h"
 
-struct slurm_hooks {
-    void *arg;
-    /* Nothing is to be started on HOST; NULL: it may be.  LEAVE: what runs there is to
-     * end as soon as it can. */
-    void (*hold)(void *arg, const char *host, const char *cause, bool leave);
-    /* Its agent waits for this; NULL: for nothing that is known. */
-    void (*waits)(void *arg, const char *host, const char *words);
-    /* Answers slurm_ask; NULL: Slurm says no cause. */
-    void (*ended)(void *arg, const char *host, const char *cause);
-    /* Whether an agent of it is there, or one that starts or ends. */
-    bool (*has_agent)(void *arg, const char *host);
-};
+struct slurm;
 
 /* The name that the jobs of a service have whose data is in folder DATA on this machine:
  * "reprod-1f2e3d4c5b6a".  Caller frees. */

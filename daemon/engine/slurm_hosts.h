@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/engine/slurm.h"
+#include "daemon/engine/slurm_hooks.h"
 #include "daemon/engine/slurm_read.h"
 #include "daemon/engine/slurm_words.h"
 

@@ -1,4 +1,5 @@
 """Hosts that a real Slurm starts: three nodes on this machine."""
+import json
 import os
 import pathlib
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import pytest
 
 import slurm
+from service import ROOT
 from slurm import NODES, Cluster, Site
 from test_processes import children_of
 
@@ -88,6 +90,37 @@ def test_a_node_dies_one_is_drained_and_a_job_is_preempted(site):
     assert [state for _, _, state in cluster.jobs() if state == "PENDING"] == []
     [cell] = {run["cell"] for each in runs.values() for run in each if run["outcome"] == "completed"}
     assert service.get(f"/v1/cells/{cell}")["verdict"] == "inconclusive"
+
+
+def test_a_health_check_drains_what_dissents_and_undoes_only_that(cluster, tmp_path):
+    check = tmp_path / "node-check"
+
+    def health(said, status, **env):
+        check.write_text(f"#!/bin/sh\necho '{said}'\nexit {status}\n")
+        check.chmod(0o755)
+        done = subprocess.run([ROOT / "deploy" / "slurm" / "health-check"], capture_output=True, text=True, env={
+            **os.environ, **cluster.env, "SLURMD_NODENAME": "n2", "REPROD_NODE_CHECK": str(check), **env})
+        assert done.returncode == 0, done.stderr
+        return done.stdout, reason()
+
+    def reason():
+        return [node["reason"] for node in json.loads(cluster.run("sinfo", "--json"))["nodes"] if node["name"] == "n2"][0]
+    drain = {"REPROD_DRAIN": "1", "REPROD_DRAIN_PERCENT": "50"}
+    assert health("passed", 0) == ("", "")
+    assert health("dissents GPU-1", 1) == ("n2: dissents GPU-1\n", "")
+    assert health("unverified", 2, **drain) == ("n2: unverified\n", "")
+    assert health("dissents GPU-1", 1, **drain, REPROD_DRAIN_MOST="0")[1] == ""
+    assert health("dissents GPU-1", 1, **drain)[1] == "reprod: dissents GPU-1"
+    assert health("unverified", 2, **drain)[1] == "reprod: dissents GPU-1"
+    assert health("passed", 0, **drain)[1] == ""
+    cluster.run("scontrol", "update", "nodename=n2", "state=drain", "reason=flaky ECC")
+    assert health("dissents GPU-1", 1, **drain)[1] == "flaky ECC"
+    assert health("passed", 0, **drain)[1] == "flaky ECC"
+    cluster.run("scontrol", "update", "nodename=n2", "state=resume")
+    cluster.run("scontrol", "update", "nodename=n1", "state=drain", "reason=reprod: dissents GPU-9")
+    said, now = health("dissents GPU-1", 1, REPROD_DRAIN="1")
+    assert "not drained: 1 of 3 nodes" in said and now == ""
+    cluster.run("scontrol", "update", "nodename=n1", "state=resume")
 
 
 def test_slurmctld_dies_and_comes_back(site):

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/base/buf.h"
+#include "daemon/config/config.h"
 #include "daemon/config/hosts.h"
 
 #define ENV                                                                              \
@@ -113,6 +114,24 @@ static void test_an_engine_and_a_launch_command(void **state)
                   "c.json: /hosts/0/slurm: belongs to an engine, and there is none");
 }
 
+static void test_the_example_that_is_shipped(void **state)
+{
+    struct config config;
+    struct err err;
+    json_t *launch;
+
+    (void)state;
+    config_init(&config);
+    assert_int_equal(config_read(&config, "deploy/slurm/reprod.json", &err), ERR_OK);
+    assert_int_equal(json_array_size(config.hosts), 64);
+    assert_int_equal(config.slurm.every_seconds, 10);
+    launch = slurm_launch(json_array_get(config.hosts, 6), "reprod-1");
+    assert_string_equal(json_string_value(json_array_get(launch, 16)),
+                        "--nodelist=gpu-007");
+    json_decref(launch);
+    config_release(&config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_all_that_an_entry_may_say),
         cmocka_unit_test(test_a_host_of_slurm),
         cmocka_unit_test(test_an_engine_and_a_launch_command),
+        cmocka_unit_test(test_the_example_that_is_shipped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
