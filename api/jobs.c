@@ -149,10 +149,9 @@ static json_t *waits_now(struct api *api)
         if (json_is_true(json_object_get(each, "waits"))) {
             char *list = json_dumps(json_object_get(each, "processes"), JSON_ENCODE_ANY);
 
-            json_array_append_new(waits,
-                                  json_pack("{s:O,s:o}", "device",
-                                            json_object_get(each, "device"), "text",
-                                            json_sprintf("is used by others: %s", list)));
+            json_array_append_new(
+                waits, json_pack("{s:O,s:o}", "device", json_object_get(each, "device"),
+                                 "text", json_sprintf("is used by others: %s", list)));
             free(list);
         }
     }

@@ -6,8 +6,8 @@
  * What can go wrong: a probe hangs (its deadline passes and the stack is reported with a
  * cause, asked again later, and reported anew once that changes); the daemon reads slowly
  * (workers are read slowly too: backpressure); the daemon dies (standard input ends,
- * the parent-death signal comes, or its pings stay away); a process does not die (it is reported as stuck, and at
- * the end left behind). */
+ * the parent-death signal comes, or its pings stay away); a process does not die (it is
+ * reported as stuck, and at the end left behind). */
 #include "daemon/agent/agent.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ enum {
     STOP_POLL_MS = 10,
     STOP_SLACK_MS = 1000,
     PROBE_FIRST_MS =
-        1000, /* before what is not usable is asked again; then twice that … */
+        1000,        /* before what is not usable is asked again; then twice that … */
     AGAIN_MS = 1000, /* a second SIGTERM that comes sooner is the same as the first */
     TICK_MS = 1000,
     PROBE_MOST_MS = 300000 /* … up to this: a probe disturbs what runs beside it */
@@ -62,11 +62,11 @@ struct agent {
     struct wire_lines lines;
     struct stream_writer out;
     uv_signal_t terminate, interrupt;
-    int64_t ending_ms;   /* monotonic, since when it is */
-    pid_t parent;        /* the daemon, if it is on this host; 0 */
+    int64_t ending_ms; /* monotonic, since when it is */
+    pid_t parent;      /* the daemon, if it is on this host; 0 */
     uv_timer_t notice, tick;
-    int64_t silent_s;    /* ticks since the daemon was last heard: while this process
-                            stands still, none pass */
+    int64_t silent_s; /* ticks since the daemon was last heard: while this process
+                         stands still, none pass */
     uv_timer_t stop_timer;
     int64_t stop_polls; /* left */
     int probing;        /* stacks that have not answered */
@@ -136,7 +136,8 @@ static void maybe_drained(void *arg)
 {
     struct agent *agent = arg;
 
-    if ((agent->phase == DRAINING || agent->phase == ENDING) && !runs_are_active(&agent->runs)) {
+    if ((agent->phase == DRAINING || agent->phase == ENDING) &&
+        !runs_are_active(&agent->runs)) {
         stop(agent, EXIT_CODE_OK);
     }
 }
@@ -239,8 +240,7 @@ static void end_with_notice(struct agent *agent)
     agent->ending_ms = clock_monotonic_ms();
     agent->runs.refuse_cause = "the agent was told to end";
     send_event(agent, json_pack("{s:s,s:s,s:I}", "event", "ending", "cause", "SIGTERM",
-                                "notice_ms",
-                                (json_int_t)(agent->options.notice_s * 1000)));
+                                "notice_ms", (json_int_t)agent->options.notice_s * 1000));
     runs_end(&agent->runs);
     uv_timer_start(&agent->notice, notice_cb, (uint64_t)agent->options.notice_s * 1000,
                    0);

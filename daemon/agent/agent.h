@@ -30,10 +30,11 @@ struct agent_options {
     json_t
         *workloads;  /* array of complete external workloads (daemon/config/external.h) */
     int64_t threads; /* of a CPU run */
-    int64_t grace_ms; /* between the steps of the kill ladder */
-    int64_t probe_ms; /* deadline of each probe */
-    int64_t notice_s; /* that runs have after SIGTERM */
-    int64_t silence_s; /* after which a daemon counts as gone, since it should ping; 0: never */
+    int64_t grace_ms;  /* between the steps of the kill ladder */
+    int64_t probe_ms;  /* deadline of each probe */
+    int64_t notice_s;  /* that runs have after SIGTERM */
+    int64_t silence_s; /* after which a daemon counts as gone, since it should ping; 0:
+                          never */
     bool help;
 };
 

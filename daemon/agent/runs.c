@@ -20,7 +20,7 @@ enum {
     ITERATIONS_MAX = 1000000,
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
     CHECK_SECONDS_MAX = 3600,
-    CHECK_SLACK_S = 30, /* to copy what is compared, and to end */
+    CHECK_SLACK_S = 30,             /* to copy what is compared, and to end */
     TERM_EXIT_CODE = 128 + SIGTERM, /* of a shell whose child SIGTERM ended */
     LATER_MS = 1000 /* between the SIGTERM of a run and that of its agent, either of which
                        may come first */
@@ -146,14 +146,13 @@ static json_t *integer_or_null(bool there, json_int_t value)
 static json_t *exited_json(const struct agent_run *run, const struct run_exit *exit,
                            enum exit_reason reason)
 {
-    return json_pack("{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited", "run",
-                     run->id, "exit_code",
-                     integer_or_null(exit->exit_code >= 0, exit->exit_code), "signal",
-                     integer_or_null(exit->signal != 0, exit->signal), "reason",
-                     exit_reason_name(reason), "wall_ms", exit->wall_ms, "max_rss_kb",
-                     (json_int_t)exit->max_rss_kb, "log",
-                     wire_string(exit->log, exit->log_length), "log_bytes",
-                     (json_int_t)exit->log_bytes);
+    return json_pack(
+        "{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited", "run", run->id,
+        "exit_code", integer_or_null(exit->exit_code >= 0, exit->exit_code), "signal",
+        integer_or_null(exit->signal != 0, exit->signal), "reason",
+        exit_reason_name(reason), "wall_ms", exit->wall_ms, "max_rss_kb",
+        (json_int_t)exit->max_rss_kb, "log", wire_string(exit->log, exit->log_length),
+        "log_bytes", (json_int_t)exit->log_bytes);
 }
 
 /* RUN is over with its report. */
@@ -218,9 +217,8 @@ static void worker_finished(void *arg, const struct run_exit *exit)
     if (run->external.workload && !external_run_unchanged(&run->external, &err)) {
         send_garbage(run, err.message);
     }
-    run->exited =
-        exited_json(run, exit,
-                    by_itself && runs->ending ? EXIT_REASON_CANCELLED : exit->reason);
+    run->exited = exited_json(
+        run, exit, by_itself && runs->ending ? EXIT_REASON_CANCELLED : exit->reason);
     if (by_itself && !runs->ending &&
         (exit->signal == SIGTERM || exit->exit_code == TERM_EXIT_CODE)) {
         /* Some schedulers send SIGTERM to each process that they find. */

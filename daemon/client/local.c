@@ -140,10 +140,13 @@ static bool has_heard_all(const struct server *server, bool *ret_lost, struct er
     json_array_foreach(hosts, i, host)
     {
         const char *cause = in_text(host, "cause");
+        const char *state = in_text_or_empty(host, "state");
 
-        if (!json_is_true(json_object_get(host, "online")) && !*ret_lost) {
+        /* One that is released has said it, and one that waits does as it should. */
+        if (!json_is_true(json_object_get(host, "online")) &&
+            strcmp(state, "released") != 0 && !*ret_lost) {
             all = false;
-            *ret_lost = cause != NULL;
+            *ret_lost = cause != NULL && strcmp(state, "waiting") != 0;
             err_set(err, ERR_BUSY, "host %s is not online: %s",
                     in_text_or_empty(host, "name"),
                     cause ? cause : "its agent has said nothing yet");

@@ -13,7 +13,7 @@
 enum {
     STALE_PERIODS = 3, /* without an answer: then nodes are not known any more */
     STALE_LEAST_MS = 5000,
-    ASKED_MS = 6000,   /* after which a cause is not waited for */
+    ASKED_MS = 16000,  /* after which a cause is not waited for */
     UNSTARTED_MOST = 2 /* listings in which a job has no agent here */
 };
 

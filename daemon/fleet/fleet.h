@@ -8,8 +8,9 @@
  *
  * What can go wrong: the command cannot be started, there is no hello in time, or the
  * agent goes away or no longer answers (the runs there end as lost; tried again after 1
- * s, 2 s, … 60 s), or is told to end (its runs end, or are cancelled and made again).  Or its catalogue contradicts that of a host that is online (it stays
- * out until that host goes away, and says why).  Or it has a device that another host has
+ * s, 2 s, … 60 s), or is told to end (its runs end, or are cancelled and made again).  Or
+ * its catalogue contradicts that of a host that is online (it stays out until that host
+ * goes away, and says why).  Or it has a device that another host has
  * (daemon/fleet/fleet_claims.h: that device is not used there, and it says why).
  *
  * What is known of the fleet then is daemon/fleet/fleet_facts.h.  Loop thread only. */
@@ -20,7 +21,8 @@
 
 #include "daemon/fleet/fleet_facts.h"
 
-/* Starts the agents that are wanted.  Everything in OPTIONS is borrowed for the fleet's life.
+/* Starts the agents that are wanted.  Everything in OPTIONS is borrowed for the fleet's
+ * life.
  */
 struct fleet *fleet_new(const struct fleet_options *options);
 

@@ -10,9 +10,10 @@
 #include "daemon/link/link.h"
 #include "daemon/process/wire.h"
 
+/* The fleet is not there yet while it starts its first hosts. */
 static struct fleet_host *find(const struct fleet *fleet, const char *name)
 {
-    for (int i = 0; i < fleet->host_count; i++) {
+    for (int i = 0; fleet && i < fleet->host_count; i++) {
         if (strcmp(fleet->hosts[i].name, name) == 0) {
             return &fleet->hosts[i];
         }

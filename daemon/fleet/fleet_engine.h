@@ -5,28 +5,11 @@
 #ifndef DAEMON_FLEET_FLEET_ENGINE_H
 #define DAEMON_FLEET_FLEET_ENGINE_H
 
-#include <jansson.h>
 #include <stdbool.h>
 
+#include "daemon/fleet/fleet_hooks.h"
+
 struct fleet;
-
-enum { FLEET_EXPLAIN_MS = 5000 };
-
-struct fleet_engine {
-    void *arg;
-    /* The launch command of a host of the configuration that has an engine: an array of
-     * words (new reference).  Such hosts are held from the start, until fleet_unhold. */
-    json_t *(*launch)(void *arg, const json_t *host);
-    /* The launch command of HOST was started.  NULL is fine. */
-    void (*started)(void *arg, const char *host);
-    /* The agent of HOST ended because of CAUSE, or could not be started; it was not let
-     * go.  RUNS of its devices are lost with it.  True: fleet_explain will say more; what is lost is
-     * recorded then, or after FLEET_EXPLAIN_MS.  NULL: nobody will. */
-    bool (*ended)(void *arg, const char *host, const char *cause, int runs);
-    /* The agent of HOST is let go: there is nothing to do, or it is held.  NULL is fine.
-     */
-    void (*released)(void *arg, const char *host);
-};
 
 /* HOST is not started any more because of CAUSE ("slurm: drained: flaky ECC"), which is
  * shown; one that is being started is let go.  WHEN_IDLE: so is one that is online, after

@@ -10,6 +10,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_claims.h"
 #include "daemon/fleet/fleet_words.h"
+#include "daemon/process/wire.h"
 
 enum { MISSING_NAMED = 3 };
 
@@ -91,19 +92,26 @@ void fleet_list_devices(struct fleet *fleet)
 void fleet_look_at(struct fleet_host *host, int64_t now_ms)
 {
     enum fleet_state state = fleet_host_state(host, now_ms);
+    bool released = is_released(host);
     char text[FLEET_WORDS_SIZE];
+    bool same = state == host->state && released == host->released;
 
     if (state != host->state || !host->state_ms) {
         host->state = state;
         host->state_ms = clock_wall_ms();
     }
+    host->released = released;
     copy_text(host->shown, sizeof host->shown, fleet_host_cause(host, text));
+    wire_clean(host->shown); /* it may be cut */
+    if (same) {
+        return;
+    }
     for (int i = 0; i < host->fleet->device_count; i++) {
         struct device_stack *device = &host->fleet->devices[i];
 
         if (device->host == host->name) { /* borrowed from it */
             device->state = fleet_state_name(state);
-            device->released = is_released(host);
+            device->released = released;
         }
     }
 }
@@ -250,10 +258,10 @@ json_t *fleet_hosts(const struct fleet *fleet)
         char since[CLOCK_RFC3339_SIZE];
 
         clock_rfc3339(host->state_ms, since);
-        json_array_append_new(
-            list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name", host->name, "online",
-                            host->online, "state", fleet_state_name(host->state), "since",
-                            since, "cause", cause[0] ? cause : NULL));
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name",
+                                              host->name, "online", host->online, "state",
+                                              fleet_state_name(host->state), "since",
+                                              since, "cause", cause[0] ? cause : NULL));
     }
     return list;
 }
@@ -301,8 +309,7 @@ const char *fleet_not_ready(const struct fleet *fleet)
     for (int i = 0; i < fleet->device_count; i++) {
         const struct device_stack *device = &fleet->devices[i];
 
-        if (device->released ||
-            (device->online && !host_of(fleet, device)->silent_ms)) {
+        if (device->released || (device->online && !host_of(fleet, device)->silent_ms)) {
             return NULL;
         }
     }

@@ -35,8 +35,8 @@ json_t *fleet_stack_names(const struct fleet *fleet);
  * cause being why it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
-/* NULL when a device is online whose agent answers, or can be had; else why not.  Borrowed until the
- * loop runs on. */
+/* NULL when a device is online whose agent answers, or can be had; else why not. Borrowed
+ * until the loop runs on. */
 const char *fleet_not_ready(const struct fleet *fleet);
 
 /* NULL when all hosts that are wanted now are online and answer; else which do not.

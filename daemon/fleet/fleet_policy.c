@@ -22,10 +22,10 @@ static int by_entry(const void *a, const void *b)
     const struct fleet_standing *x = *(struct fleet_standing *const *)a;
     const struct fleet_standing *y = *(struct fleet_standing *const *)b;
 
-    return x->entry != y->entry           ? (x->entry > y->entry) - (x->entry < y->entry)
-           : x->wanted_ms != y->wanted_ms ? (x->wanted_ms > y->wanted_ms) -
-                                                (x->wanted_ms < y->wanted_ms)
-                                          : (x > y) - (x < y);
+    return x->entry != y->entry ? (x->entry > y->entry) - (x->entry < y->entry)
+           : x->wanted_ms != y->wanted_ms
+               ? (x->wanted_ms > y->wanted_ms) - (x->wanted_ms < y->wanted_ms)
+               : (x > y) - (x < y);
 }
 
 /* Starts who may be started, those that wait longest first.  Returns how many wait for
@@ -72,7 +72,7 @@ static enum fleet_step own_step(const struct fleet_standing *h, int64_t now_ms)
         return h->busy ? FLEET_DRAIN : FLEET_RELEASE;
     }
     return is_idle(h) && idle_ms(h, now_ms) >= h->idle_release_ms ? FLEET_RELEASE
-                                                                 : FLEET_STAY;
+                                                                  : FLEET_STAY;
 }
 
 static bool had_its_turn(const struct fleet_standing *h, int64_t now_ms)
@@ -138,7 +138,8 @@ void fleet_policy(struct fleet_standing *hosts, int count, int64_t now_ms)
     for (int i = 0; i < count; i += room.count) {
         room.hosts = order + i;
         room.count = 1;
-        while (i + room.count < count && order[i + room.count]->entry == order[i]->entry) {
+        while (i + room.count < count &&
+               order[i + room.count]->entry == order[i]->entry) {
             room.count++;
         }
         make_room(&room, start(&room));

@@ -52,7 +52,7 @@ struct fleet_standing {
     int64_t online_ms;   /* since when */
     int64_t used_ms;     /* when it last had a run or work */
     /* What follows. */
-    bool wanted;    /* it is to be started */
+    bool wanted;      /* it is to be started */
     bool has_to_wait; /* for room, and for nothing else */
     enum fleet_step step;
 };

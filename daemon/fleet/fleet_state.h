@@ -9,7 +9,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/evidence/catalogue.h"
-#include "daemon/fleet/fleet_engine.h"
+#include "daemon/fleet/fleet_hooks.h"
 #include "daemon/fleet/fleet_policy.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/device.h"
@@ -62,21 +62,23 @@ struct fleet_host {
     int64_t wanted_ms, started_ms, online_ms, used_ms; /* as in fleet_policy.h */
     bool needed;                                       /* likewise */
     int64_t idle_release_ms;
-    int64_t hello_ms; /* in which it has to say hello; 0: usual; -1: as long as it takes */
+    int64_t
+        hello_ms; /* in which it has to say hello; 0: usual; -1: as long as it takes */
     int entry, at_once;
-    bool has_to_wait;           /* for room */
-    bool failed;                /* its agent did, and it was not online since */
-    bool held, held_when_idle;  /* by an engine, */
-    char held_cause[256];       /* because of this */
-    char note[256];             /* what it waits for while it is started; "" */
-    int leaving;                /* agents that it had, and that are ending */
-    struct link *lost;          /* its agent ended, and its runs wait for the cause until */
-    int64_t explain_ms;         /* then (monotonic); */
-    char lost_cause[256];       /* as far as it is known */
-    enum fleet_state state;     /* as it was last looked at, */
-    int64_t state_ms;           /* since then, wall clock; 0: it was not */
-    char shown[256];            /* its cause, likewise */
-    struct link_events events;  /* its deadline is its own */
+    bool has_to_wait;          /* for room */
+    bool failed;               /* its agent did, and it was not online since */
+    bool held, held_when_idle; /* by an engine, */
+    char held_cause[256];      /* because of this */
+    char note[256];            /* what it waits for while it is started; "" */
+    int leaving;               /* agents that it had, and that are ending */
+    struct link *lost;      /* its agent ended, and its runs wait for the cause until */
+    int64_t explain_ms;     /* then (monotonic); */
+    char lost_cause[256];   /* as far as it is known */
+    enum fleet_state state; /* as it was last looked at, */
+    int64_t state_ms;       /* since then, wall clock; 0: it was not */
+    bool released;          /* likewise: what is asked of its devices will be done */
+    char shown[256];        /* its cause, likewise */
+    struct link_events events; /* its deadline is its own */
 };
 
 /* Which host has a device (daemon/fleet/fleet_claims.h). */

@@ -43,7 +43,7 @@ enum fleet_state fleet_host_state(const struct fleet_host *host, int64_t now_ms)
                    ? FLEET_STATE_WAITING
                    : FLEET_STATE_STARTING;
     }
-    return host->has_to_wait              ? FLEET_STATE_WAITING
+    return host->has_to_wait             ? FLEET_STATE_WAITING
            : host->needed && host->hello ? FLEET_STATE_RELEASED
                                          : FLEET_STATE_OFFLINE;
 }
@@ -135,7 +135,8 @@ const char *fleet_host_trouble(const struct fleet_host *host,
     }
     if (host->state == FLEET_STATE_WITHHELD || host->state == FLEET_STATE_RELEASED ||
         host->state == FLEET_STATE_WAITING ||
-        (host->state == FLEET_STATE_STARTING && (host->needed || fleet_host_may_queue(host)))) {
+        (host->state == FLEET_STATE_STARTING &&
+         (host->needed || fleet_host_may_queue(host)))) {
         return "";
     }
     return host->cause;

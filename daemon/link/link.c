@@ -433,7 +433,8 @@ static enum err_code take_ending(struct link *link, const json_t *event, struct 
     if (link_ending_check(event, &cause, &notice_ms, err) != ERR_OK) {
         return err_wrap(err, "ending");
     }
-    copy_text(link->ending_cause, sizeof link->ending_cause, cause[0] ? cause : "told to");
+    copy_text(link->ending_cause, sizeof link->ending_cause,
+              cause[0] ? cause : "told to");
     if (link->events->ending) {
         link->events->ending(link->arg, link->ending_cause, notice_ms);
     }

@@ -13,7 +13,7 @@
 enum {
     EXIT_CODE_MAX = 255,
     SIGNAL_MAX = 64,
-    FOREIGN_MAX = 64,   /* texts of one device; agents tell nine */
+    FOREIGN_MAX = 64, /* texts of one device; agents tell nine */
     NOTICE_MAX_MS = 7 * 24 * 3600 * 1000,
     LOG_MAX = 64 * 1024 /* bytes of a tail; agents keep 8 KiB, before escapes */
 };

@@ -26,8 +26,8 @@ struct link_events {
     /* Checked: who else uses the host's devices, an array of {"id","foreign","cause"}.
      * NULL is fine. */
     void (*processes)(void *arg, const json_t *devices);
-    /* The agent was told to end (CAUSE): it takes no new run, and ends after those that it
-     * has, or when NOTICE_MS are over.  NULL is fine. */
+    /* The agent was told to end (CAUSE): it takes no new run, and ends after those that
+     * it has, or when NOTICE_MS are over.  NULL is fine. */
     void (*ending)(void *arg, const char *cause, int64_t notice_ms);
     /* Once, last: the agent is gone or unusable, and with it every run that has not
      * ended.  Not called after link_close. */

@@ -7,9 +7,9 @@
  * What can go wrong: the intent cannot be stored (the item is put back, tried again a
  * second later); the job was cancelled before the intent was stored (put back, forgotten)
  * or after it (the run ends as cancelled, started or not); the agent refuses
- * or goes away (the run ends as infra or lost, with the cause; as cancelled if the agent had
- * said that it was told to end: its item is run again); the result cannot be
- * stored (the slot keeps it and tries again every second: a result is never dropped).
+ * or goes away (the run ends as infra or lost, with the cause; as cancelled if the agent
+ * had said that it was told to end: its item is run again); the result cannot be stored
+ * (the slot keeps it and tries again every second: a result is never dropped).
  *
  * Loop thread only. */
 #ifndef DAEMON_RUN_RUNNER_H

@@ -89,11 +89,11 @@ static void test_words_of_launch(void **state)
 static void test_settings(void **state)
 {
     struct err err = { .code = ERR_OK };
-    json_t *all = expanded(
-        "[{\"name\":\"a\",\"launch\":[\"x\"]},{\"name\":\"n[1-3]\"," SSH
-        ",\"keep\":\"needed\",\"idle_release_s\":7,\"hello_s\":0,\"at_once\":2},"
-        "{\"name\":\"c\",\"launch\":[\"x\"],\"keep\":\"always\",\"at_once\":1}]",
-        &err);
+    json_t *all =
+        expanded("[{\"name\":\"a\",\"launch\":[\"x\"]},{\"name\":\"n[1-3]\"," SSH
+                 ",\"keep\":\"needed\",\"idle_release_s\":7,\"hello_s\":0,\"at_once\":2},"
+                 "{\"name\":\"c\",\"launch\":[\"x\"],\"keep\":\"always\",\"at_once\":1}]",
+                 &err);
     struct host_settings s;
 
     (void)state;

@@ -303,9 +303,9 @@ static void test_why_an_agent_ended(void **state)
     check_told(&f, "a ended: ?\n");
 
     slurm_hosts_ask(&f.hosts, "a", f.now); /* nobody answers */
-    assert_true(slurm_hosts_asked(&f.hosts, f.now + 6000));
+    assert_true(slurm_hosts_asked(&f.hosts, f.now + 16000));
     check_told(&f, "");
-    assert_false(slurm_hosts_asked(&f.hosts, f.now + 6001));
+    assert_false(slurm_hosts_asked(&f.hosts, f.now + 16001));
     check_told(&f, "a ended: ?\n");
     end(&f);
 }

@@ -106,8 +106,7 @@ static const char *shown(struct test *t, const char *key)
 {
     static char text[512];
     json_t *hosts = fleet_hosts(t->fleet);
-    const char *value =
-        json_string_value(json_object_get(json_array_get(hosts, 0), key));
+    const char *value = json_string_value(json_object_get(json_array_get(hosts, 0), key));
 
     snprintf(text, sizeof text, "%s", value ? value : "");
     json_decref(hosts);
@@ -276,8 +275,9 @@ static void test_told_to_end(void **state)
 
     begin(&t, *state,
           "[" HOST("a",
-                   HELLO "echo '{\\\"event\\\":\\\"ending\\\",\\\"cause\\\":\\\"SIGTERM\\\","
-                         "\\\"notice_ms\\\":5}'; read stop",
+                   HELLO
+                   "echo '{\\\"event\\\":\\\"ending\\\",\\\"cause\\\":\\\"SIGTERM\\\","
+                   "\\\"notice_ms\\\":5}'; read stop",
                    ",\"keep\":\"needed\"") "]",
           false);
     wait_for(&t, "ending", 0);
@@ -293,12 +293,9 @@ static void test_told_to_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        STORE_TEST(test_hold),
-        STORE_TEST(test_a_start_that_waits),
-        STORE_TEST(test_explanations),
-        STORE_TEST(test_an_end_before_the_explanation),
-        STORE_TEST(test_released),
-        STORE_TEST(test_told_to_end),
+        STORE_TEST(test_hold),         STORE_TEST(test_a_start_that_waits),
+        STORE_TEST(test_explanations), STORE_TEST(test_an_end_before_the_explanation),
+        STORE_TEST(test_released),     STORE_TEST(test_told_to_end),
     };
 
     return cmocka_run_group_tests_name("fleet_life", tests, NULL, NULL);

@@ -14,10 +14,9 @@
 enum { NOW_MS = 100 * 1000 * 1000, IDLE_MS = 60000 };
 
 /* A host that is kept where needed, and has nothing to do. */
-static const struct fleet_standing closed = { .needed = true,
-                                              .idle_release_ms = IDLE_MS,
-                                              .known = true,
-                                              .recorded = true };
+static const struct fleet_standing closed = {
+    .needed = true, .idle_release_ms = IDLE_MS, .known = true, .recorded = true
+};
 
 static struct fleet_standing working(enum fleet_stage stage)
 {
