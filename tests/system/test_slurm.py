@@ -83,13 +83,28 @@ def test_a_node_dies_one_is_drained_and_a_job_is_preempted(site):
     runs = site.runs(job)
     assert done["state"] == "finished" and done["progress"]["runs_done"] == 3
     assert [run["outcome"] for run in runs["n1"]] == ["lost", "completed"]
-    assert "slurm: node failure of n1" in runs["n1"][0]["cause"]
+    # Slurm notices first, unless this machine is very slow.
+    assert any(words in runs["n1"][0]["cause"] for words in ("slurm: node failure of n1", "it does not answer"))
     assert [run["outcome"] for run in runs["n2"]] == ["completed"]
     assert [run["outcome"] for run in runs["n3"]] == ["cancelled", "completed"]
     assert "preempted" in runs["n3"][0]["cause"]
     assert [state for _, _, state in cluster.jobs() if state == "PENDING"] == []
     [cell] = {run["cell"] for each in runs.values() for run in each if run["outcome"] == "completed"}
     assert service.get(f"/v1/cells/{cell}")["verdict"] == "inconclusive"
+
+
+def test_the_exit_status_of_srun_is_not_believed(site):
+    """It is 0 where Slurm takes a node for lost."""
+    site.online()
+    job = site.service.post_job(workloads=["waits"], variants=["only"], runs=1, iterations=1, timeout_seconds=600)
+    site.service.wait(lambda: site.running(job) == set(NODES), "three runs")
+    site.cluster.run("scontrol", "update", "nodename=n1", "state=down", "reason=lost GPU")
+    site.service.wait(lambda: site.runs(job)["n1"][0]["outcome"] == "lost", "the run on n1")
+    assert site.runs(job)["n1"][0]["cause"].startswith("slurm: node failure of n1 (job ")
+    assert "exit status 0" in site.runs(job)["n1"][0]["cause"]
+    site.let_go()
+    site.cluster.run("scontrol", "update", "nodename=n1", "state=resume", check=False)  # its slurmd may have done it
+    assert site.service.finish_job(job)["progress"]["runs_done"] == 3
 
 
 def test_a_health_check_drains_what_dissents_and_undoes_only_that(cluster, tmp_path):
