@@ -37,6 +37,7 @@ struct slurm {
     char fault[SLURM_TEXT_SIZE];    /* the first of `errors` in its output; "" */
     int64_t task_ms, nodes_took_ms; /* when it began; what sinfo took */
     bool nodes_first;               /* nodes were listed; their jobs come next */
+    bool in_turn;                   /* the listing is one that is made every period */
     bool cancelling_all;            /* at the end */
     void (*closed)(void *arg);      /* not NULL: it is closing */
     void *closed_arg;
@@ -97,6 +98,9 @@ static void took_turn(struct slurm *s, bool right, int64_t took)
 {
     int64_t now = clock_monotonic_ms();
 
+    if (!s->in_turn) {
+        return;
+    }
     s->pace_ms = slurm_pace(s->hosts.period_ms, s->pace_ms, !right, took);
     s->next_ms = now + s->pace_ms * 3 / 4 +
                  (int64_t)(hash_bytes(&now, sizeof now) % 1024) * s->pace_ms / 2048;
@@ -256,14 +260,16 @@ static void start_next(struct slurm *s, int64_t now)
         if (!s->command) {
             s->closed(s->closed_arg);
         }
-    } else if (s->nodes_first) {
+    } else if (s->nodes_first) { /* still in turn */
         list_jobs(s);
     } else if (s->hosts.orphan_count > 0) {
         cancel_jobs(s, (int)least(s->hosts.orphan_count, CANCEL_AT_ONCE));
         s->next_ms = least(s->next_ms, now + s->hosts.period_ms / 4);
     } else if (now >= s->next_ms) {
+        s->in_turn = true;
         list_nodes(s);
     } else if (slurm_hosts_asked(&s->hosts, now)) {
+        s->in_turn = false;
         list_jobs(s);
     }
 }
