@@ -60,8 +60,8 @@ static struct slurm_host *find_host(const struct slurm_hosts *s, const char *nam
 {
     struct slurm_host key = { .name = (char *)name };
     const struct slurm_host *key_at = &key;
-    struct slurm_host **found = bsearch(&key_at, s->by_name, (size_t)s->count,
-                                        sizeof(struct slurm_host *), compare_names);
+    struct slurm_host **found =
+        bsearch(&key_at, s->by_name, (size_t)s->count, sizeof(void *), compare_names);
 
     return found ? *found : NULL;
 }
@@ -357,8 +357,8 @@ void slurm_hosts_init(struct slurm_hosts *s, const json_t *json, const char *job
                                .user = user,
                                .period_ms = period_ms,
                                .hosts = xcalloc(most, sizeof *s->hosts),
-                               .by_name = xcalloc(most, sizeof *s->by_name),
-                               .by_node = xcalloc(most, sizeof *s->by_node) };
+                               .by_name = xcalloc(most, sizeof(void *)),
+                               .by_node = xcalloc(most, sizeof(void *)) };
     json_array_foreach((json_t *)json, i, each)
     {
         struct slurm_host *host = &s->hosts[s->count];
@@ -372,8 +372,8 @@ void slurm_hosts_init(struct slurm_hosts *s, const json_t *json, const char *job
             s->count++;
         }
     }
-    qsort(s->by_name, (size_t)s->count, sizeof(struct slurm_host *), compare_names);
-    qsort(s->by_node, (size_t)s->count, sizeof(struct slurm_host *), compare_nodes);
+    qsort(s->by_name, (size_t)s->count, sizeof(void *), compare_names);
+    qsort(s->by_node, (size_t)s->count, sizeof(void *), compare_nodes);
     hold_hosts(s, 0);
 }
 
