@@ -187,6 +187,23 @@ def test_jobs_of_a_service_that_was_killed_are_gone_before_others_begin(site):
         name: ["lost", "completed"] for name in NODES}
 
 
+def test_nodes_are_asked_for_when_there_is_work_and_so_many_at_once(cluster, tmp_path):
+    site = Site(cluster, tmp_path / "site", keep="needed", idle_release_s=1, at_once=1).start()
+    service = site.service
+
+    def released():
+        assert len(cluster.jobs()) <= 1
+        return {host["state"] for host in site.hosts().values()} == {"released"}
+    service.wait(released, "three hosts that were heard, one after another")
+    cluster.wait(lambda: cluster.jobs() == [], "no jobs")
+    job = service.post_job(workloads=["selftest_pass"], variants=["ordered"], runs=1, iterations=1)
+    service.wait(lambda: released() and service.get(f"/v1/jobs/{job}")["state"] == "finished", "the job")
+    assert {name: [run["outcome"] for run in runs] for name, runs in site.runs(job).items()} == {
+        name: ["completed"] for name in NODES}
+    assert service.stop() == 0
+    assert cluster.jobs() == []
+
+
 def test_at_most_one_job_of_a_node_waits(cluster, tmp_path):
     """Behind a job of somebody else; a stop leaves none."""
     other = cluster.background("srun", "-w", "n2", "-p", "work", "-N1", "--exclusive", "--job-name=other", "sleep", "600")
