@@ -69,6 +69,7 @@ static int tell_what_waits(const struct config *old, const struct config *new)
            tell_later("stacks", json_equal(old->stacks, new->stacks)) +
            tell_later("hosts", json_equal(old->hosts, new->hosts)) +
            tell_later("slurm", old->slurm.every_seconds == new->slurm.every_seconds) +
+           tell_later("peers", json_equal(old->peers, new->peers)) +
            tell_later("workloads", json_equal(old->workloads, new->workloads));
 }
 

@@ -228,6 +228,7 @@ static void on_tick(uv_timer_t *timer)
     survey_watch_update(s->watch);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
+    peers_tick(s->peers, clock_monotonic_ms());
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
     }
@@ -433,6 +434,7 @@ static void run_loop(struct service *s)
         .runner = s->runner,
         .fleet = s->fleet,
         .slurm = s->slurm,
+        .peers = s->peers,
         .api = s->api,
         .store = s->store,
         .grace_ms = s->config.grace_ms,
@@ -495,6 +497,9 @@ static int serve(struct service *s, struct err *err)
     if (service_open_recurring(s, err) != ERR_OK) {
         return exit_code_of_store(err->code);
     }
+    if (peers_new(&s->loop, s->store, s->config.peers, &s->peers, err) != ERR_OK) {
+        return exit_code_of_store(err->code);
+    }
     open_screening(s);
     open_fleet(s);
     open_changes(s);
@@ -516,6 +521,7 @@ static void release(struct service *s)
     fleet_free(s->fleet);
     slurm_free(s->slurm);
     free(s->slurm_name);
+    peers_free(s->peers);
     runner_free(s->runner);
     survey_watch_free(s->watch);
     localiser_free(s->localiser);

@@ -19,6 +19,7 @@
 #include "daemon/jobs/scheduler.h"
 #include "daemon/larger.h"
 #include "daemon/localise/localise.h"
+#include "daemon/peers/peers.h"
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
 #include "daemon/run/runner.h"
@@ -49,6 +50,7 @@ struct service {
     struct fleet *fleet;
     struct slurm *slurm; /* NULL: no host is one of Slurm */
     char *slurm_name;    /* of our jobs there */
+    struct peers *peers;
     struct api *api;
     struct survey_watch *watch;
     struct changes *changes;

@@ -42,6 +42,8 @@ struct config {
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
     json_t *hosts;       /* one each, for hosts_settings (daemon/config/hosts.h); empty:
                             this host */
+    json_t *peers;       /* array of {"name","launch":[argv],"every_seconds"?}
+                            (daemon/config/peers.h) */
     json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
 };
 
