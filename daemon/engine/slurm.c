@@ -19,7 +19,7 @@
 enum {
     DEADLINE_MS = 30000,
     CLOSE_MS = 5000,
-    OUTPUT_MOST = 256 << 20,
+    OUTPUT_MOST = 1 << 30,
     CANCEL_AT_ONCE = 256,
     USER_SIZE = 64
 };
