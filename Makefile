@@ -87,7 +87,7 @@ NUMERICS := -ffp-contract=off
 COMMON   := -std=c17 -D_GNU_SOURCE -I. $(NUMERICS) $(WARN) -include daemon/base/banned.h \
             -fno-common -fPIE -DREPROD_VERSION='"$(VERSION)"' $(if $(SAN),,-DREPROD_HEAP)
 # Empty where they are not installed yet: what includes them then says which is missing.
-PKGS       := libuv libmicrohttpd jansson sqlite3 zlib
+PKGS       := libuv libmicrohttpd gnutls jansson sqlite3 zlib
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
 # ThreadSanitizer does not understand OpenMP run-time libraries, so the worker (which races

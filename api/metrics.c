@@ -174,6 +174,7 @@ static enum err_code collect(struct tx *tx, struct scrape *s, struct err *err)
         figures_each_regressed(tx, s->stacks, take_regressed, f, err) != ERR_OK ||
         figures_each_dissenter(tx, s->stacks, take_dissenter, f, err) != ERR_OK ||
         screenings_count(tx, &f->screenings, err) != ERR_OK ||
+        webhooks_figures(tx, &f->webhooks, err) != ERR_OK ||
         figures_open_changes(tx, &f->changes_seen, &f->changes_measuring, err) !=
             ERR_OK) {
         return err->code;

@@ -13,12 +13,14 @@
 #include "daemon/base/health.h"
 #include "daemon/changes.h"
 #include "daemon/config/config.h"
+#include "daemon/delivery/delivery.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/verified.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/larger.h"
 #include "daemon/localise/localise.h"
+#include "daemon/notices.h"
 #include "daemon/peers/peers.h"
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
@@ -55,6 +57,8 @@ struct service {
     struct survey_watch *watch;
     struct changes *changes;
     struct screener *screener;
+    struct delivery *delivery; /* NULL: nothing is stored */
+    struct notices *notices;   /* likewise */
     struct pump store_pump, api_pump;
     uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
@@ -140,6 +144,13 @@ int service_open_api(struct service *service, struct err *err);
 
 /* Background evidence by the configuration as it is now. */
 void service_configure_background(struct service *service);
+
+/* Webhooks are told of what happens from now on. */
+void service_open_webhooks(struct service *service);
+void service_configure_webhooks(struct service *service); /* as the configuration says */
+
+/* Tells, in events, what the service sees itself; called once a second. */
+void service_notice(struct service *service);
 
 /* Recurring jobs, and background evidence, are made from now on. */
 enum err_code service_open_recurring(struct service *service, struct err *err);

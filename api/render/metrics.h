@@ -15,6 +15,7 @@
 #include "daemon/jobs/job.h"
 #include "db/screening/screenings.h"
 #include "db/views/figures.h"
+#include "db/webhooks/webhooks.h"
 
 enum { FIGURES_LISTED = 50 };
 
@@ -58,6 +59,7 @@ struct figures {
         struct case_key key;
     } drifted_cases[FIGURES_LISTED];
     int drifted_case_count;
+    struct webhook_figures webhooks;
 };
 
 /* Into its place among those that are listed; of equals the newer one comes first. */

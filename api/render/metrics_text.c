@@ -387,6 +387,26 @@ static void jobs(const struct figures *f, struct page *page)
            f->events);
 }
 
+static void webhooks(const struct webhook_figures *w, struct page *page)
+{
+    single(page, "reprod_webhooks", "gauge", "Webhooks.", w->webhooks);
+    single(page, "reprod_webhooks_failing", "gauge",
+           "Webhooks to which nothing got through at the last try.", w->failing);
+    single(page, "reprod_webhooks_disabled", "gauge",
+           "Webhooks whose receiver said that it is gone.", w->disabled);
+    single(page, "reprod_webhook_deliveries_waiting", "gauge",
+           "Deliveries that wait for webhooks.", w->waiting);
+    single(page, "reprod_webhook_dead_letters", "gauge",
+           "Deliveries that were given up, and are kept.", w->dead);
+    single(page, "reprod_webhook_deliveries_total", "counter",
+           "Deliveries that arrived, of the webhooks that there are.", w->delivered);
+    single(page, "reprod_webhook_failures_total", "counter",
+           "Tries that failed, of the webhooks that there are.", w->failures);
+    single(page, "reprod_webhook_dropped_total", "counter",
+           "Dead letters that found no room, of the webhooks that there are.",
+           w->dropped);
+}
+
 void metrics_text(const struct figures *f, const char *version, bool whole, bool open,
                   struct buf *buf)
 {
@@ -400,6 +420,7 @@ void metrics_text(const struct figures *f, const char *version, bool whole, bool
         screenings(f, &page);
         dissent(f, &page);
         jobs(f, &page);
+        webhooks(&f->webhooks, &page);
     }
     if (open) {
         buf_puts(buf, "# EOF\n");

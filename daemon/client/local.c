@@ -39,13 +39,14 @@ static void become_service(const struct local *local, pid_t parent, char **argv)
 }
 
 static char words[][16] = { "reprod",   "serve",       "--no-survey", "--data",
-                            "--listen", "127.0.0.1:0", "--config" };
+                            "--listen", "127.0.0.1:0", "--config",    "--no-webhooks" };
 
 static enum err_code spawn(struct local *local, const char *config, const char *data,
                            struct err *err)
 {
-    char *argv[] = { words[0],       words[1], words[2], words[3],
-                     (char *)data,   words[4], words[5], config ? words[6] : NULL,
+    char *argv[] = { words[0],       words[1],     words[2],
+                     words[3],       (char *)data, words[4],
+                     words[5],       words[7],     config ? words[6] : NULL,
                      (char *)config, NULL };
     pid_t parent = getpid();
 

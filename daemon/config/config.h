@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "daemon/webhooks/address.h"
+#include "daemon/webhooks/webhook.h"
 
 struct config {
     char *address; /* numeric address to listen on */
@@ -39,12 +41,17 @@ struct config {
     bool fsck_full;         /* of the command line: trust nothing that was verified */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
-    json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
-    json_t *hosts;       /* one each, for hosts_settings (daemon/config/hosts.h); empty:
-                            this host */
-    json_t *peers;       /* array of {"name","launch":[argv],"every_seconds"?}
-                            (daemon/config/peers.h) */
-    json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
+    json_t *gpu_reports;      /* array of paths of further reports of `make gpu-check` */
+    json_t *hosts;            /* one each, for hosts_settings
+                                 (daemon/config/hosts.h); empty: this host */
+    json_t *peers;            /* array of {"name","launch":[argv],"every_seconds"?}
+                                 (daemon/config/peers.h) */
+    json_t *workloads;        /* array of complete ones (daemon/config/external.h) */
+    struct webhook *webhooks; /* with their secrets */
+    int webhook_count;
+    bool webhooks_wait;               /* serve --no-webhooks: nothing is sent */
+    struct networks webhook_networks; /* to which they may go although they may not */
+    char *webhook_ca;                 /* file of further authorities; NULL: none */
 };
 
 void config_init(struct config *config); /* the defaults */
