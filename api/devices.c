@@ -243,6 +243,15 @@ static const char *cause_of(const json_t *configured)
                       : "it is not in the configuration";
 }
 
+/* What the engine says that starts its agent. */
+static void node_json(struct json_out *out, const json_t *node)
+{
+    char *text = node ? json_dumps(node, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    out_json(out, "node", text);
+    free(text);
+}
+
 static void host_json(struct json_out *out, const struct host *host,
                       const json_t *configured)
 {
@@ -254,6 +263,7 @@ static void host_json(struct json_out *out, const struct host *host,
                         : "offline");
     out_text(out, "since", json_string_value(json_object_get(configured, "since")));
     out_text(out, "cause", cause_of(configured));
+    node_json(out, json_object_get(configured, "node"));
     out_name(out, "boot_id", host->boot_id);
     out_time(out, "first_seen_at", host->first_seen_ms);
     out_time(out, "last_seen_at", host->last_seen_ms);

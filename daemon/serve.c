@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
+#include "daemon/engine/slurm.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
@@ -222,6 +223,7 @@ static void on_tick(uv_timer_t *timer)
         pump_kick(&s->api_pump);
         return;
     }
+    slurm_tick(s->slurm, clock_monotonic_ms());
     fleet_tick(s->fleet, clock_monotonic_ms());
     service_free_replaced(s, false);
     if (s->reads_only) {
@@ -360,11 +362,13 @@ static void open_fleet(struct service *s)
         .idle = s->reads_only,
         .hello = host_said_hello,
         .arg = s,
+        .engine = service_engine(s),
     };
 
     s->runner = runner_new(s->store, s->scheduler, &runner_hooks);
     options.runner = s->runner;
     s->fleet = fleet_new(&options);
+    service_open_engine(s);
 }
 
 static const struct catalogue *known_catalogue(void *arg)
@@ -439,6 +443,7 @@ static void run_loop(struct service *s)
     s->stopping = (struct stopping){
         .runner = s->runner,
         .fleet = s->fleet,
+        .slurm = s->slurm,
         .peers = s->peers,
         .api = s->api,
         .store = s->store,
@@ -527,6 +532,8 @@ static void release(struct service *s)
     free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);
+    slurm_free(s->slurm);
+    free(s->slurm_name);
     peers_free(s->peers);
     runner_free(s->runner);
     survey_watch_free(s->watch);

@@ -4,7 +4,8 @@
  *
  * Brackets hold numbers and ranges of numbers, as in the host lists of Slurm: a first
  * number that begins with a zero says how many digits all of its range have.  In the
- * words of `launch`, {host} is the name.  What else an entry says is said of each. */
+ * words of `launch`, {host} is the name, as in all its texts.  What else an entry says is
+ * said of each. */
 #ifndef DAEMON_CONFIG_HOSTS_H
 #define DAEMON_CONFIG_HOSTS_H
 
@@ -22,7 +23,8 @@ extern const struct in_shape hosts_entry_shape;
 /* One host; borrowed from what it was read from. */
 struct host_settings {
     const char *name;
-    const json_t *launch; /* array of words, at least one */
+    const json_t *launch; /* array of words, at least one; NULL: its engine makes it */
+    const char *engine;   /* which (daemon/config/engine.h); NULL: none */
     bool needed;          /* "keep":"needed": it is started where there is work for it, */
     int idle_release_s;   /* and ended after so long without */
     int hello_s; /* in which its launch command brings a hello; 0: as long as it takes;

@@ -1,6 +1,7 @@
 #include "daemon/fleet/fleet.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -396,16 +397,10 @@ static char **configured_argv(const json_t *launch)
 }
 
 /* The workloads of this configuration reach a launched agent only if it reads it. */
-static void warn_of_workloads(const struct config *config, const json_t *host)
+static void warn_of_workloads(const struct config *config, const struct fleet_host *host)
 {
-    size_t i;
-    json_t *word;
-
-    json_array_foreach(json_object_get(host, "launch"), i, word)
-    {
-        const char *text = json_string_value(word);
-
-        if (strstr(text, "--config") || strstr(text, "--workload-json")) {
+    for (char **word = host->argv; *word; word++) {
+        if (strstr(*word, "--config") || strstr(*word, "--workload-json")) {
             return;
         }
     }
@@ -413,8 +408,21 @@ static void warn_of_workloads(const struct config *config, const json_t *host)
         log_warning(
             "host %s: the configured workloads are not known there: its launch "
             "command has no --config FILE",
-            in_text_or_empty(host, "name"));
+            host->name);
     }
+}
+
+/* Its engine makes its command, and says when it may be started. */
+static void configure_engine(struct fleet_host *host, const json_t *json,
+                             const char *name)
+{
+    const struct fleet_engine *engine = &host->fleet->options.engine;
+    json_t *launch = engine->launch(engine->arg, json);
+
+    host->argv = configured_argv(launch);
+    json_decref(launch);
+    host->held = true;
+    snprintf(host->held_cause, sizeof host->held_cause, "%s: it was not asked yet", name);
 }
 
 static void configure(struct fleet_host *host, const json_t *json)
@@ -423,7 +431,11 @@ static void configure(struct fleet_host *host, const json_t *json)
 
     hosts_settings(json, &settings);
     host->name = xstrdup(settings.name);
-    host->argv = configured_argv(settings.launch);
+    if (settings.engine) {
+        configure_engine(host, json, settings.engine);
+    } else {
+        host->argv = configured_argv(settings.launch);
+    }
     host->needed = settings.needed;
     host->idle_release_ms = settings.idle_release_s * INT64_C(1000);
     host->hello_ms = settings.hello_s == HOSTS_HELLO_USUAL ? 0
@@ -450,9 +462,10 @@ static void add_hosts(struct fleet *fleet)
     }
     json_array_foreach(config->hosts, i, host)
     {
+        fleet->hosts[i].fleet = fleet;
         configure(&fleet->hosts[i], host);
         fleet->any_needed = fleet->any_needed || fleet->hosts[i].needed;
-        warn_of_workloads(config, host);
+        warn_of_workloads(config, &fleet->hosts[i]);
     }
 }
 

@@ -79,6 +79,13 @@ bool fleet_is_up(const struct fleet *fleet, const char *name)
     return host && (host->online || host->link || host->wanted_ms);
 }
 
+bool fleet_has_agent(const struct fleet *fleet, const char *name)
+{
+    const struct fleet_host *host = find(fleet, name);
+
+    return host && (host->link || host->lost || host->leaving > 0);
+}
+
 bool fleet_is_starting(const struct fleet *fleet, const char *name)
 {
     const struct fleet_host *host = find(fleet, name);

@@ -30,4 +30,7 @@ void fleet_explain(struct fleet *fleet, const char *host, const char *text);
 bool fleet_is_up(const struct fleet *fleet, const char *host);
 bool fleet_is_starting(const struct fleet *fleet, const char *host);
 
+/* Whether HOST has an agent, or one that starts or ends. */
+bool fleet_has_agent(const struct fleet *fleet, const char *host);
+
 #endif

@@ -141,6 +141,19 @@ bool fleet_complete(const struct fleet *fleet)
     return true;
 }
 
+bool fleet_settled(const struct fleet *fleet)
+{
+    int heard = 0;
+
+    for (int i = 0; i < fleet->host_count; i++) {
+        heard += fleet->hosts[i].hello != NULL;
+        if (!fleet->hosts[i].hello && !fleet->hosts[i].held) {
+            return false;
+        }
+    }
+    return heard > 0;
+}
+
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices)
 {
     *ret_devices = fleet->devices;
@@ -242,13 +255,11 @@ json_t *fleet_hosts(const struct fleet *fleet)
         const struct fleet_host *host = &fleet->hosts[h];
         char text[FLEET_WORDS_SIZE];
         const char *cause = fleet_host_cause(host, text);
-        char since[CLOCK_RFC3339_SIZE], unused[FLEET_WORDS_SIZE];
-        bool missed = !host->online && fleet_host_trouble(host, unused)[0];
+        char since[CLOCK_RFC3339_SIZE];
 
         clock_rfc3339(host->state_ms, since);
-        json_array_append_new(list, json_pack("{s:s, s:b, s:b, s:s, s:s, s:s?}", "name",
-                                              host->name, "online", host->online,
-                                              "missed", missed, "state",
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name",
+                                              host->name, "online", host->online, "state",
                                               fleet_state_name(host->state), "since",
                                               since, "cause", cause[0] ? cause : NULL));
     }

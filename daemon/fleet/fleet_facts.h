@@ -17,6 +17,9 @@ const struct catalogue *fleet_catalogue(const struct fleet *fleet);
 /* Every host of the configuration said hello at least once: the catalogue is whole. */
 bool fleet_complete(const struct fleet *fleet);
 
+/* The same, but for hosts that an engine holds: those may not come for weeks. */
+bool fleet_settled(const struct fleet *fleet);
+
 /* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices);
 
@@ -28,9 +31,8 @@ json_t *fleet_stacks(const struct fleet *fleet);
  * array by the host's name; null for one that never said hello.  New reference. */
 json_t *fleet_stack_names(const struct fleet *fleet);
 
-/* Array of the hosts of the configuration: {"name","online","missed","state","since",
- * "cause"}: whether somebody should look after one that is not online, and why it is not,
- * or what is wrong with it, or null.  New reference. */
+/* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
+ * cause being why it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
 /* NULL when a device is online whose agent answers, or can be had; else why not. Borrowed

@@ -2,12 +2,16 @@
 #ifndef DAEMON_FLEET_FLEET_HOOKS_H
 #define DAEMON_FLEET_FLEET_HOOKS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
-enum { FLEET_EXPLAIN_MS = 5000 };
+enum { FLEET_EXPLAIN_MS = 15000 };
 
 struct fleet_engine {
     void *arg;
+    /* The launch command of a host of the configuration that has an engine: an array of
+     * words (new reference).  Such hosts are held from the start, until fleet_unhold. */
+    json_t *(*launch)(void *arg, const json_t *host);
     /* The launch command of HOST was started.  NULL is fine. */
     void (*started)(void *arg, const char *host);
     /* The agent of HOST ended because of CAUSE, or could not be started; it was not let

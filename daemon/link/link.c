@@ -20,6 +20,7 @@
 enum {
     SETTLE_MS = 1000, /* between the end of the output and the exit, either way round */
     END_GRACE_MS = 10000,
+    UNSAID_GRACE_MS = 500,
     KILL_GRACE_MS = 2000,
     QUEUE_MAX = 1024 * 1024,
     PING_MS = 500,
@@ -208,7 +209,11 @@ static int64_t end_grace_ms(const struct link *link)
     if (link->pings >= PINGS_GONE) {
         return SILENT_GRACE_MS; /* it would not see the end of its input */
     }
-    return link->events->end_grace_ms ? link->events->end_grace_ms : END_GRACE_MS;
+    if (link->events->end_grace_ms) {
+        return link->events->end_grace_ms;
+    }
+    /* A launch command that stands in a queue does not read its input. */
+    return link->said_hello ? END_GRACE_MS : UNSAID_GRACE_MS;
 }
 
 static void end_agent(struct link *link)
