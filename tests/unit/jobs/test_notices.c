@@ -75,7 +75,7 @@ static void test_a_host_that_is_not_wanted(void **state)
     struct fixture *f = *state;
     struct notices *n = begin(f, true, 10);
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         tick_in(f, n, states[i], "", 20);
         tick_in(f, n, states[i], "", 30 + 2 * NOTICES_UNHEARD_MS);
     }
