@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
 #include "daemon/jobs/case_requests.h"
@@ -32,6 +33,7 @@ struct due {
 struct step {
     char (*online)[CASE_TITLE_SIZE];
     int online_count;
+    struct lookup online_of; /* the same */
     int64_t now_ms;
     bool plans;    /* jobs may be made */
     bool any;      /* device was screened before */
@@ -73,6 +75,7 @@ static void release_step(struct step *step)
     }
     free(step->due);
     free(step->online);
+    lookup_release(&step->online_of);
     survey_jobs_release(&step->jobs);
     *step = (struct step){ .now_ms = 0 };
 }
@@ -94,22 +97,12 @@ void screener_look(struct screener *s, bool enabled)
 
 /* Reading what is due. */
 
-static bool is_online(const struct step *step, const char *device)
-{
-    for (int i = 0; i < step->online_count; i++) {
-        if (strcmp(step->online[i], device) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void take_due(void *arg, const struct screening *screening)
 {
     struct step *step = arg;
     struct due *due;
 
-    if (is_online(step, screening->device)) {
+    if (lookup_get(&step->online_of, screening->device)) {
         step->due = xgrow(step->due, step->due_count, sizeof *step->due);
         due = &step->due[step->due_count++];
         *due = (struct due){ .number = screening->number };
@@ -349,7 +342,10 @@ static void find_online(struct screener *s)
     step->online = xcalloc((size_t)count + 1, sizeof *step->online);
     for (int i = 0; i < count; i++) {
         if (devices[i].online && devices[i].is_default) {
-            copy_text(step->online[step->online_count++], CASE_TITLE_SIZE, devices[i].id);
+            char *online = step->online[step->online_count++];
+
+            copy_text(online, CASE_TITLE_SIZE, devices[i].id);
+            lookup_put(&step->online_of, online, online);
         }
     }
 }

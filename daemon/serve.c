@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -336,6 +337,26 @@ static bool device_waits(void *arg, const char *device)
     return fleet_foreign_waits(s->fleet, device);
 }
 
+/* The usual limit of 1024 files is enough for the agents of 100 hosts.  Only what is
+ * needed is asked for: agents inherit it. */
+static void allow_files(size_t hosts)
+{
+    enum { FILES_OF_HOST = 8, FILES_ELSE = 512 };
+    rlim_t wanted = FILES_OF_HOST * hosts + FILES_ELSE;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) {
+        return;
+    }
+    files.rlim_cur = wanted < files.rlim_max ? wanted : files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < wanted) {
+        log_warning("%zu hosts want %llu open files, and %llu are allowed (ulimit -n): some "
+                    "hosts may stay away",
+                    hosts, (unsigned long long)wanted,
+                    (unsigned long long)files.rlim_cur);
+    }
+}
+
 static void open_fleet(struct service *s)
 {
     const struct runner_hooks runner_hooks = { .arg = s,
@@ -350,6 +371,7 @@ static void open_fleet(struct service *s)
         .arg = s,
     };
 
+    allow_files(json_array_size(s->config.hosts));
     s->runner = runner_new(s->store, s->scheduler, &runner_hooks);
     options.runner = s->runner;
     s->fleet = fleet_new(&options);

@@ -27,10 +27,11 @@
 
 struct scheduler;
 
-/* What to run.  Borrowed from the scheduler: valid until the item's run is finished. */
+/* What to run.  Borrowed from the scheduler: valid until it is told or asked anything
+ * else. */
 struct scheduler_pick {
     const char *job;
-    const struct job_item *item;
+    const struct job_item *item; /* its number, case, device, stack and options */
     int iterations;
     int64_t timeout_ms;
     struct challenge_offer challenge;
