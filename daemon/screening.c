@@ -259,6 +259,21 @@ static enum err_code store_jobs(struct tx *tx, void *arg, struct err *err)
                                  err);
 }
 
+/* A large fleet's survey has a job for each device: the first tell of the others. */
+static void log_job(const struct step *step, int i)
+{
+    const struct job *job = &step->jobs.jobs[i];
+
+    if (i == AT_A_TIME) {
+        log_info("survey: and %d jobs more", step->jobs.count - i);
+    } else if (i < AT_A_TIME && step->any) {
+        log_info("screening of device %s: job %s, %d runs", job->items[0].device, job->id,
+                 job->runs_total);
+    } else if (i < AT_A_TIME) {
+        log_info("survey: job %s, %d runs", job->id, job->runs_total);
+    }
+}
+
 static void jobs_stored(void *arg, const struct err *result)
 {
     struct screener *s = arg;
@@ -269,15 +284,8 @@ static void jobs_stored(void *arg, const struct err *result)
     }
     for (int i = 0; i < step->jobs.count && result->code == ERR_OK && !step->given_up;
          i++) {
-        const struct job *job = &step->jobs.jobs[i];
-
-        if (step->any) {
-            log_info("screening of device %s: job %s, %d runs", job->items[0].device,
-                     job->id, job->runs_total);
-        } else {
-            log_info("survey: job %s, %d runs", job->id, job->runs_total);
-        }
-        s->hooks.accepted(s->hooks.arg, job);
+        log_job(step, i);
+        s->hooks.accepted(s->hooks.arg, &step->jobs.jobs[i]);
     }
     s->again = true;
     s->busy = false;
