@@ -579,7 +579,7 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
     if (cell_rows_load(tx, cell, &row, err) != ERR_OK) {
         return err->code;
     }
-    if (cells_settle_defers(tx, &row.cell, &row.cell.evidence)) {
+    if (cells_settle_defers(tx, &row.cell)) {
         *ret_verdict = row.cell.verdict;
         *ret_changed = false;
         return keep_judgement(tx, &row, run, &row.cell.evidence, err);
@@ -649,7 +649,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK) {
         return err->code;
     }
-    later = cells_settle_defers(tx, &row.cell, &before);
+    later = cells_settle_defers(tx, &row.cell);
     judgement.verdict = row.cell.verdict;
     judgement.agreement = row.cell.agreement;
     if ((later ? keep_judgement(tx, &row, run, &before, err)

@@ -11,11 +11,9 @@ void cells_settle_begin(struct tx *tx)
     tx->unsettled_count = 0;
 }
 
-bool cells_settle_defers(const struct tx *tx, const struct cell *cell,
-                         const struct evidence *before)
+bool cells_settle_defers(const struct tx *tx, const struct cell *cell)
 {
     return tx->settles && cell->agreement != DISSENT_NONE &&
-           before->distinct_digests > 1 &&
            cell->evidence.devices > CELLS_SETTLE_DEVICES;
 }
 
@@ -38,12 +36,7 @@ void cells_settle_later(struct tx *tx, const struct unsettled *unsettled)
         known->now_ms = unsettled->now_ms;
         return;
     }
-    /* Not xgrow: it is emptied, and keeps its room. */
-    if (tx->unsettled_count == tx->unsettled_room) {
-        tx->unsettled_room = tx->unsettled_room ? 2 * tx->unsettled_room : 8;
-        tx->unsettled = xrealloc(tx->unsettled, (size_t)tx->unsettled_room *
-                                                    sizeof *tx->unsettled);
-    }
+    tx->unsettled = xgrow(tx->unsettled, tx->unsettled_count, sizeof *tx->unsettled);
     tx->unsettled[tx->unsettled_count++] = *unsettled;
 }
 

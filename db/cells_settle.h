@@ -32,10 +32,9 @@ struct unsettled {
 /* A commit begins: whoever began it calls cells_settle before its end. */
 void cells_settle_begin(struct tx *tx);
 
-/* Whether CELL, with one more run than BEFORE, is judged later.  Not before it was judged
- * with two digests, so that it keeps no verdict of before they differed. */
-bool cells_settle_defers(const struct tx *tx, const struct cell *cell,
-                         const struct evidence *before);
+/* Whether CELL, to which a run was added, is judged later.  Not before it was judged with
+ * two digests, so that it keeps no verdict of before they differed. */
+bool cells_settle_defers(const struct tx *tx, const struct cell *cell);
 void cells_settle_later(struct tx *tx, const struct unsettled *unsettled);
 
 bool cells_settle_waits(const struct tx *tx, int64_t cell);

@@ -37,7 +37,7 @@ struct tx {
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
     bool settles;                    /* this and the next: db/cells_settle.h */
     struct unsettled *unsettled;
-    int unsettled_count, unsettled_room;
+    int unsettled_count;
     int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */
 };
 

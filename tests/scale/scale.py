@@ -88,10 +88,19 @@ class Campaign:
             self.failures.append(f"{what}: {got}, not {wanted}")
             print("FAILED", self.failures[-1], flush=True)
 
-    def figure(self, name):
-        """Of /metrics, all series together."""
-        return sum(int(float(line.rsplit(" ", 1)[1])) for line in self.service.get("/metrics").splitlines()
-                   if line.startswith(name) and line[len(name)] in "{ ")
+    def asked(self, question, *values):
+        """A number that the database gives: to ask the service would be work that is measured."""
+        with sqlite3.connect(f"file:{self.service.data / 'reprod.db'}?mode=ro", uri=True) as db:
+            [[number]] = db.execute(question, values)
+        db.close()
+        return number
+
+    def waits(self, what, question, *values):
+        """Until the answer is no longer 0."""
+        deadline = time.monotonic() + 600
+        while not self.asked(question, *values):
+            assert time.monotonic() < deadline, what
+            time.sleep(0.2)
 
     def all_online(self):
         return sum(host["online"] for host in self.service.get("/v1/hosts")["items"]) == self.options.hosts
@@ -134,7 +143,7 @@ class Campaign:
         begin()
         probe = self.probe(rounds, 50) if rounds else None
         latencies = self.latencies(probe) if probe else None
-        self.service.wait(done, name, 600)
+        done()
         seconds, runs = time.monotonic() - begun, self.stored() - before
         self.tell(name, runs=runs, seconds=round(seconds, 1), runs_a_second=round(runs / seconds),
                   results_a_second=round(runs * ITERATIONS / seconds),
@@ -144,22 +153,18 @@ class Campaign:
                   rss_mb=round(memory_mb(pid, "VmRSS")), **({"latencies": latencies} if latencies else {}))
 
     def stored(self):
-        with sqlite3.connect(f"file:{self.service.data / 'reprod.db'}?mode=ro", uri=True) as db:
-            [[count]] = db.execute("SELECT count(*) FROM run WHERE outcome = 'completed'")
-        db.close()
-        return count
+        return self.asked("SELECT ifnull(sum(completed), 0) FROM cell")
 
     def survey(self):
-        devices = self.options.hosts * self.options.devices
-
-        def over():
-            metrics = self.service.get("/metrics").splitlines()
-            return sum(int(line.rsplit(" ", 1)[1]) for line in metrics if line.startswith("reprod_devices_screened{")
-                       and any(f'"{state}"' in line for state in ("passed", "dissents", "inconclusive"))) >= devices
-        self.measure("the first survey", lambda: None, over, 0 if self.options.short else 60)
+        self.measure("the first survey", lambda: None, lambda: self.waits(
+            "all devices screened", "SELECT count(*) >= ? FROM screening WHERE outcome IS NOT NULL",
+            self.options.hosts * self.options.devices))
 
     def post(self, workload, variants, runs):
         return self.service.post_job(workloads=[workload], variants=variants, runs=runs, iterations=ITERATIONS)
+
+    def wait_for(self, job):
+        self.waits("a job", "SELECT state = 'finished' FROM job WHERE id = ?", job)
 
     def job(self, name, workload, variants, rounds):
         posted = []
@@ -168,7 +173,7 @@ class Campaign:
             began = time.monotonic()
             posted.append(self.post(workload, variants, self.options.runs))
             self.found["posting a job of all devices"] = {"ms": round((time.monotonic() - began) * 1e3)}
-        self.measure(name, begin, lambda: self.service.get(f"/v1/jobs/{posted[0]}")["state"] == "finished", rounds)
+        self.measure(name, begin, lambda: self.wait_for(posted[0]), rounds)
         job = self.service.get(f"/v1/jobs/{posted[0]}")
         wanted = self.options.hosts * self.options.devices * len(variants) * self.options.runs
         self.expect(f"{name}: runs done", (job["progress"]["runs_done"], job["progress"]["runs_failed"]), (wanted, 0))
@@ -178,10 +183,10 @@ class Campaign:
         before = self.stored()
         job = self.post("conv_wgrad", ["ordered"], self.options.runs)
         half = self.options.hosts * self.options.devices * self.options.runs // 2
-        self.service.wait(lambda: self.stored() - before >= half, "half of the job", 300)
+        self.waits("half of the job", "SELECT sum(completed) >= ? FROM cell", before + half)
         self.service.kill()
         self.connect("start after SIGKILL")
-        self.service.finish_job(job, 600)
+        self.wait_for(job)
 
     def accounts(self, answered):
         """Each answered run is there once; each item has what it was to have, or was given up with a reason."""
