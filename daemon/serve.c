@@ -19,6 +19,7 @@
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/signals.h"
+#include "daemon/process/stream.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
 #include "db/backup.h"
@@ -62,6 +63,22 @@ static int64_t run_api(void *arg)
     struct service *s = arg;
 
     return api_pump(s->api);
+}
+
+/* In a turn of the loop hundreds of agents may have something to say: requests and what was
+ * read for them do not wait for all of these. */
+static void breathe(void *arg)
+{
+    enum { BREATHE_NS = 2000000 };
+    struct service *s = arg;
+    int64_t now_ns = clock_monotonic_ns();
+
+    if (now_ns - s->breathed_ns < BREATHE_NS) {
+        return;
+    }
+    pump_run(&s->store_pump);
+    pump_run(&s->api_pump);
+    s->breathed_ns = clock_monotonic_ns();
 }
 
 static void run_stored(void *arg, const struct run_effect *effect)
@@ -170,6 +187,7 @@ static enum err_code trim_events(struct tx *tx, void *arg, struct err *err)
 
 static void close_handles(struct service *s)
 {
+    stream_readers_breathe(NULL, NULL);
     pump_close(&s->store_pump);
     pump_close(&s->api_pump);
     uv_close((uv_handle_t *)&s->tick, NULL);
@@ -455,6 +473,7 @@ static void run_loop(struct service *s)
     };
     pump_open(&s->store_pump, &s->loop, store_fd(s->store), run_store, s);
     pump_open(&s->api_pump, &s->loop, api_fd(s->api), run_api, s);
+    stream_readers_breathe(breathe, s);
     uv_timer_init(&s->loop, &s->tick);
     s->tick.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);
