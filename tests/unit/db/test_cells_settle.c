@@ -204,27 +204,97 @@ static enum err_code store_and_settle(struct tx *tx, void *arg, struct err *err)
     return store_batch(tx, arg, err) == ERR_OK ? cells_settle(tx, err) : err->code;
 }
 
+/* What comes after that in a transaction is judged at once. */
+static enum err_code settle_and_store(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_settle(tx, err) == ERR_OK ? store_batch(tx, arg, err) : err->code;
+}
+
+/* So many runs, without a control, that the wrong one is named; returns what the next is. */
+static int name_the_wrong_one(struct fixture *f, struct batch *b)
+{
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int round = 0; round < 7; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, false, i == WRONG ? 9 : 5);
+        }
+    }
+    store_all(f, b, true);
+    add(b, n++, WRONG, false, 9);
+    store_all(f, b, true);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
+    return n;
+}
+
 /* Whichever statement fails: nothing is stored. */
 static void test_nothing_is_half_judged(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = name_the_wrong_one(f, b);
+
+    add(b, n++, WRONG, false, 9);
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 20);
+    b->count = 0;
+    add(b, n++, WRONG, false, 9);
+    assert_true(fail_each_statement(f, true, settle_and_store, b, sizeof *b) > 20);
+    b->count = 0;
+    add(b, n++, 0, true, 100);
+    store_all(f, b, true);
+    add(b, n++, 0, true, 110); /* now the control vouches for others */
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 40);
+    fixture_check_cells(f);
+    free(b);
+}
+
+/* A control of which it could not be told, and which varies then. */
+static void test_others_hear_that_a_control_varies(void **state)
 {
     struct fixture *f = *state;
     struct batch *b = xcalloc(1, sizeof *b);
     int n = 1;
 
     insert_large_job(f, "cpu", 100);
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < MANY; i++) {
-            add(b, n++, i, true, 1000 + 10 * (2 * i + round));
-            add(b, n++, i, false, i == WRONG ? 9 : 5);
-        }
-        store_all(f, b, true);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, i == WRONG ? 90 : 50);
+        b->runs[b->count - 1].distinct = 1;
+        add(b, n++, i, false, 5);
+        add(b, n++, i, false, 5);
     }
-    add(b, n++, WRONG, false, 9);
-    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 20);
-    b->count = 0;
-    add(b, n++, WRONG, true, 90000);
-    add(b, n++, WRONG, false, 9);
-    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 40);
+    store_all(f, b, true);
+    assert_int_not_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, 100 + 10 * i);
+    }
+    store_all(f, b, true);
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+    free(b);
+}
+
+/* All vary now and then, and one shows another digest in each run. */
+static void test_who_is_named_where_all_vary(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, false, i == WRONG ? 9 : round == 2 ? 6 : 5);
+        }
+    }
+    for (int i = 0; i < 12; i++) {
+        add(b, n++, WRONG, false, 9);
+    }
+    store_all(f, b, true);
+    assert_int_equal(fixture_cell(f, "ordered").agreement, DISSENT_BOTH);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
     fixture_check_cells(f);
     free(b);
 }
@@ -267,6 +337,8 @@ int main(void)
         STORE_TEST(test_verdicts_within_a_commit),
         STORE_TEST(test_a_job_goes_on_within_a_commit),
         STORE_TEST(test_nothing_is_half_judged),
+        STORE_TEST(test_others_hear_that_a_control_varies),
+        STORE_TEST(test_who_is_named_where_all_vary),
         STORE_TEST(test_challenges_within_a_commit),
     };
 
