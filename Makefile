@@ -43,6 +43,7 @@
 # rest lies in the folders of what it builds, and uses what is defined here:
 #
 #   cuda/cuda.mk                 the worker for GPUs
+#   tests/flavours.mk            which objects a flavour takes from another
 #   tests/tests.mk               test programs, and how tests are run
 #   tests/coverage.mk            which branches the unit tests take
 #   tests/simulator/simulator.mk the CUDA code for the simulator
@@ -104,7 +105,12 @@ WORKER_RPATH := --disable-new-dtags,-rpath,'$$ORIGIN/lib/worker'
 # All .c of a folder: $(call c_of,FOLDER...)
 c_of = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 # The object of a source or of an embedded file: $(call obj,FILE...)
-obj  = $(patsubst %,$(B)/obj/%.o,$(1))
+obj  = $(foreach f,$(1),$(call folder_of,$(f))/obj/$(f).o)
+# A flavour takes the objects of BORROWED, but those of OWN, from the flavour in LENDER, which
+# compiles them alike.
+folder_of = $(if $(filter $(BORROWED),$(filter-out $(OWN),$(1))),$(LENDER),$(B))
+
+include tests/flavours.mk
 
 INSTRUMENTS_SRC := $(call c_of,workloads/instruments)
 LAUNCH_SRC := daemon/agent/launch_main.c

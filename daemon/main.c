@@ -50,6 +50,8 @@ static const struct command commands[] = {
       "wait until a job is over; exit status 1 where a run of it failed" },
     { "drift", drift_main, "drift [--server URL] FROM TO",
       "what happened to each case from one environment to another" },
+    { "export", export_main, "export [--since RUN] [--limit RUNS] [--server URL]",
+      "print the runs that a service measured, for another one that has it as a peer" },
     { "check", check_main,
       "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
       " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"
@@ -57,6 +59,16 @@ static const struct command commands[] = {
       " [--config FILE] [--data FOLDER]]",
       "a gate: run a job, and exit with 0 where its results are equal, 1 where they "
       "differ, 2 where that is not verified, 3 where no service answers" },
+    { "preflight", preflight_main,
+      "preflight [--seconds 45] [--gpus N] [--server URL | --against FILE]"
+      " [--workload NAME,NAME] [--variant NAME,NAME] [--size NAME,NAME] [--runs N]"
+      " [--iterations N] [--cpu] [--config FILE] [--node NAME] [--node-condition FILE"
+      " [--node-object FILE]] [--health-events FILE]",
+      "whether this machine's devices compute what their equals compute: a line of JSON "
+      "within so many seconds, and exit status 0 passed, 1 dissents, 2 unverified, 3 "
+      "nothing could be measured" },
+    { "baseline", baseline_main, "baseline [--workload NAME,NAME] [--server URL]",
+      "what a service knows each case to give, for preflight --against" },
     { "completion", completion_main, "completion bash|zsh|fish",
       "print what this shell completes: reprod completion bash > "
       "~/.local/share/bash-completion/completions/reprod" },

@@ -26,6 +26,7 @@ install: all
 	install -D -m755 -t $(PREFIX_DIR)/share/reprod deploy/framework deploy/node-check
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod deploy/stacks.py
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/prometheus $(wildcard deploy/prometheus/*)
+	install -D -m644 -t $(PREFIX_DIR)/share/reprod/kubernetes $(wildcard deploy/kubernetes/*)
 
 # Of the plain build: a sanitizer's has libraries of its own.
 ifeq ($(FLAVOUR),)

@@ -55,6 +55,7 @@ if [ "$what" = test ]; then
     need python3-pytest-xdist python_has xdist
     need python3-pip python_has 'pytest, xdist, pip' # of the interpreter that runs the tests
     need python3-selenium python_has selenium
+    need python3-yaml python_has yaml
     need chromium has chromium
     need chromium-driver has chromedriver
     # Without clang the two checks above could not run; its packages come together.

@@ -3,9 +3,10 @@
 
 SELFTEST_SRC := $(call c_of,tests/selftest)
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c tests/unit/*/test_*.c))
-# The worker is not instrumented there.
+# The worker is not instrumented there, and a program of one thread has no race.
 ifneq ($(findstring thread,$(SAN)),)
-UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c,$(UNIT_SRC))
+ONE_THREAD := agent api base client config evidence fleet link operations run trace
+UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c $(ONE_THREAD:%=tests/unit/%/%),$(UNIT_SRC))
 endif
 # The longest first: what comes after it still runs at the same time as the system tests.
 LONGEST    := $(filter %/test_workloads.c,$(UNIT_SRC))
@@ -23,7 +24,7 @@ $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $
 	$(LINK) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id $(OBJECTS) -lm
 
 # A unit test gets all of the daemon, the worker and NVML; some want more.
-$(B)/tests/%: $(B)/obj/tests/unit/%.c.o $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) \
+$(B)/tests/%: $(call obj,tests/unit/%.c) $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) \
         $(B)/link.flags
 	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
 $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
@@ -194,9 +195,11 @@ check-keras: $(DIGEST_LIB)
 # packages are unpacked into a cache of the user's (33 MB): installed, they would begin to serve.
 export PROMETHEUS_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/prometheus
 check-prometheus: all get-prometheus $(SELFTEST)
-	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_prometheus.py tests/system/test_prometheus_rules.py
+	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_prometheus.py tests/system/test_prometheus_rules.py \
+	    tests/system/test_grafana.py
 get-prometheus:
 	@tests/get-prometheus.sh $(PROMETHEUS_CACHE)
+	@tests/get-grafana-types.sh $(PROMETHEUS_CACHE) || echo "  skipped: the types of Grafana's dashboards"
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@

@@ -95,8 +95,7 @@ enum err_code asked_read(int argc, char **argv, struct asked *ret_asked, struct 
     return asked->local ? ERR_OK : server_read(asked->url, &asked->server, err);
 }
 
-/* "a,b" as a list. */
-static json_t *list_of(const char *text)
+json_t *asked_list(const char *text)
 {
     json_t *list = json_array();
 
@@ -111,8 +110,7 @@ static json_t *list_of(const char *text)
     return list;
 }
 
-/* A number as one; what is none goes as it is, and the service says what is wrong. */
-static json_t *number_of(const char *text)
+json_t *asked_number(const char *text)
 {
     char *end;
     long long number = strtoll(text, &end, 10);
@@ -128,18 +126,18 @@ char *asked_body(const struct asked *asked, struct err *err)
     if (asked->job) {
         return client_read_file(asked->job, err);
     }
-    request = json_pack("{s:o}", "workloads", list_of(asked->workloads));
+    request = json_pack("{s:o}", "workloads", asked_list(asked->workloads));
     if (asked->variants) {
-        json_object_set_new(request, "variants", list_of(asked->variants));
+        json_object_set_new(request, "variants", asked_list(asked->variants));
     }
     if (asked->sizes) {
-        json_object_set_new(request, "sizes", list_of(asked->sizes));
+        json_object_set_new(request, "sizes", asked_list(asked->sizes));
     }
     if (asked->runs) {
-        json_object_set_new(request, "runs", number_of(asked->runs));
+        json_object_set_new(request, "runs", asked_number(asked->runs));
     }
     if (asked->iterations) {
-        json_object_set_new(request, "iterations", number_of(asked->iterations));
+        json_object_set_new(request, "iterations", asked_number(asked->iterations));
     }
     text = json_dumps(request, JSON_COMPACT);
     json_decref(request);

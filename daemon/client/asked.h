@@ -2,6 +2,8 @@
 #ifndef DAEMON_CLIENT_ASKED_H
 #define DAEMON_CLIENT_ASKED_H
 
+#include <jansson.h>
+
 #include "daemon/base/err.h"
 #include "daemon/client/gate.h"
 #include "daemon/client/http.h"
@@ -20,5 +22,11 @@ enum err_code asked_read(int argc, char **argv, struct asked *ret_asked, struct 
 
 /* The body of the job that is asked for; caller frees.  NULL: ERR_INVALID says why. */
 char *asked_body(const struct asked *asked, struct err *err);
+
+/* "a,b" as a list; NULL: an empty one.  A new value. */
+json_t *asked_list(const char *text);
+
+/* A number as one; what is none goes as it is, and the service says what is wrong. */
+json_t *asked_number(const char *text);
 
 #endif

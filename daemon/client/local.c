@@ -241,8 +241,7 @@ static int remove_cb(const char *path, const struct stat *status, int kind,
     return 0;
 }
 
-/* Kills the children of this process. */
-static void kill_children(void)
+void local_kill_children(void)
 {
     char path[64], line[32];
     FILE *file;
@@ -276,25 +275,41 @@ static int wait_for_all(pid_t pid)
             return code;
         } else if (child == 0) {
             if (left-- <= 0) {
-                kill_children();
+                local_kill_children();
             }
             nanosleep(&pause, NULL);
         }
     }
 }
 
+char *local_scratch_make(struct err *err)
+{
+    const char *base = getenv("TMPDIR");
+    char *folder = xasprintf("%s/reprod-check-XXXXXX", base && base[0] ? base : "/tmp");
+
+    if (mkdtemp(folder)) {
+        return folder;
+    }
+    err_set_errno(err, errno, "%s", folder);
+    free(folder);
+    return NULL;
+}
+
+void local_scratch_remove(char *folder)
+{
+    nftw(folder, remove_cb, DEPTH, FTW_DEPTH | FTW_PHYS);
+    free(folder);
+}
+
 int local_in_scratch(int (*work)(void *arg, const char *folder), void *arg,
                      struct err *err)
 {
     const struct sigaction forward = { .sa_handler = on_signal };
-    const char *base = getenv("TMPDIR");
-    char *folder = xasprintf("%s/reprod-check-XXXXXX", base && base[0] ? base : "/tmp");
+    char *folder = local_scratch_make(err);
     pid_t pid = -1;
     int code = -1;
 
-    if (!mkdtemp(folder)) {
-        err_set_errno(err, errno, "%s", folder);
-        free(folder);
+    if (!folder) {
         return -1;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -312,7 +327,6 @@ int local_in_scratch(int (*work)(void *arg, const char *folder), void *arg,
     } else {
         err_set_errno(err, errno, "fork");
     }
-    nftw(folder, remove_cb, DEPTH, FTW_DEPTH | FTW_PHYS);
-    free(folder);
+    local_scratch_remove(folder);
     return code;
 }

@@ -25,6 +25,14 @@ enum err_code local_start(const char *config, const char *data, struct local *re
 /* Ends it, as SIGTERM does. */
 void local_stop(struct local *local);
 
+/* A new folder in TMPDIR, caller releases with local_scratch_remove, which removes what
+ * is in it, too.  NULL: ERR says why. */
+char *local_scratch_make(struct err *err);
+void local_scratch_remove(char *folder);
+
+/* Kills the children of this process, and does not wait for them. */
+void local_kill_children(void);
+
 /* The exit status of WORK(ARG, a new folder in TMPDIR), which runs in a child of this
  * process.  However that ends (a signal to this process ends it), what it started is
  * waited for, and the folder is removed.  -1: there is none, ERR says why. */

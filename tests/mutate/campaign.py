@@ -19,10 +19,11 @@ Result = collections.namedtuple("Result", "mutant outcome by")  # none, noticed,
 
 
 class Campaign:
-    """TEXTS: the sources by path; TESTS: the tests of each, as names below tests/unit/."""
+    """TEXTS: the sources by path; TESTS: the tests of each, as names below tests/unit/; FIRST: the
+    test that is tried first, by mutant."""
 
-    def __init__(self, build, texts, tests):
-        self.build, self.texts, self.tests = build, texts, tests
+    def __init__(self, build, texts, tests, first):
+        self.build, self.texts, self.tests, self.first = build, texts, tests, first
         self.compiler, self.linker, self.objects, self.libraries = (
             shlex.split(os.environ["MUTATE_" + name]) for name in ("CC", "LINK", "OBJECTS", "LIBS"))
         memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
@@ -101,16 +102,17 @@ class Campaign:
         with open(made, "rb") as file:
             return file.read()
 
-    def likeliest_first(self, path):
-        """The tests of PATH by what each noticed so far in its time; at first as they are listed."""
+    def likeliest_first(self, mutant):
+        """The tests of MUTANT's file by what each noticed so far in its time; at first as listed."""
         def value(test):
-            return (1 + self.noticed[path, test]) / (0.2 + self.seconds[test])
-        return sorted(self.tests[path], key=value, reverse=True)
+            return (test == self.first.get(mutant),
+                    (1 + self.noticed[mutant.path, test]) / (0.2 + self.seconds[test]))
+        return sorted(self.tests[mutant.path], key=value, reverse=True)
 
-    def noticed_by(self, path, text, folder, flags):
-        """The test that notices TEXT in place of PATH; None if none does."""
-        made = self.compile(path, text, folder, flags)
-        for test in self.likeliest_first(path):
+    def noticed_by(self, mutant, text, folder, flags):
+        """The test that notices TEXT in place of MUTANT's file; None if none does."""
+        path, made = mutant.path, self.compile(mutant.path, text, folder, flags)
+        for test in self.likeliest_first(mutant):
             if not self.passes(test, {path: made}, folder, flags):
                 with self.lock:
                     self.noticed[path, test] += 1
@@ -125,7 +127,7 @@ class Campaign:
             return Result(mutant, "none", None)
         # The store's C does no arithmetic, and SQL is not for UBSan.
         for flags in [[]] if path.startswith("db/") else [[], UNDEFINED]:
-            by = self.noticed_by(path, changed, folder, flags)
+            by = self.noticed_by(mutant, changed, folder, flags)
             if by:
                 return Result(mutant, "noticed", by)
         return Result(mutant, "survived", None)

@@ -7,9 +7,9 @@ verdicts, solutions, cells, schedules, digests and sums, and asks whether a unit
     make mutate FILES="db/cells.c"   these files only
 
 planted.json has changes that an audit made by hand and no test noticed then: {"file", "was",
-"becomes", "note"}, with "tests" where those of the file do not watch it.  survivors.json has
-those that no test notices today, each with the reason why none has to, or why none can; "was" and
-"becomes" are whole lines there.  Exit status 1: less than 95 % were noticed, a survivor is not
+"becomes", "note", "noticed_by"}, with "tests" where those of the file do not watch it; the test
+in "noticed_by" is tried first.  survivors.json has those that no test notices today, each with
+the reason why none has to, or why none can; "was" and "becomes" are whole lines there.  Exit status 1: less than 95 % were noticed, a survivor is not
 listed, or a planted change was not noticed.
 """
 import argparse
@@ -108,8 +108,9 @@ def lines_of(text, mutant):
     return tuple(" ".join(part.split()) for part in (text[first:last], after))
 
 
-def planted(files, texts, tests):
-    """The mutants of planted.json, whose files join TEXTS and TESTS; of FILES only, if any."""
+def planted(files, texts, tests, first):
+    """The mutants of planted.json, whose files join TEXTS and TESTS; of FILES only, if any.
+    FIRST gets the test that noticed each, which is tried first."""
     for entry in listed("planted.json"):
         path, was = entry["file"], entry["was"]
         if files and path not in files:
@@ -119,7 +120,9 @@ def planted(files, texts, tests):
         if text.count(was) != 1:
             sys.exit("planted.json: %s has %d times: %s" % (path, text.count(was), was))
         start = text.index(was)
-        yield Mutant(path, start, start + len(was), entry["becomes"])
+        mutant = Mutant(path, start, start + len(was), entry["becomes"])
+        first[mutant] = entry["noticed_by"]
+        yield mutant
 
 
 def chosen(files, number, texts, tests):
@@ -191,12 +194,12 @@ def main():
     parser.add_argument("files", nargs="*")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as Ctrl-C does: what lies in memory goes
-    texts, tests = {}, {}
+    texts, tests, first = {}, {}, {}
     mutants = list(chosen(arguments.files or JUDGES, arguments.mutants, texts, tests))
-    by_hand = list(planted(arguments.files, texts, tests))
+    by_hand = list(planted(arguments.files, texts, tests, first))
     tried = by_hand + [m for m in mutants if m not in by_hand]
     report = Report(texts, by_hand, len(tried))
-    campaign = Campaign(arguments.build, texts, tests)
+    campaign = Campaign(arguments.build, texts, tests, first)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         def each(work, things):
             return pool.map(lambda thing: campaign.in_folder(work, thing), things)
