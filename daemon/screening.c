@@ -308,6 +308,10 @@ static void judged(void *arg, const struct err *result)
     if (result->code != ERR_OK) {
         log_error("screening: %s", result->message);
         s->judged = 0;
+    } else if (s->judged > 0) {
+        s->step.after = s->judged; /* others write in between */
+        store_write(s->store, store_judged, s, judged);
+        return;
     }
     /* What ended meanwhile may be before those that were looked at. */
     s->again = s->judged > 0 || !from_first;
