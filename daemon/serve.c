@@ -65,8 +65,8 @@ static int64_t run_api(void *arg)
     return api_pump(s->api);
 }
 
-/* In a turn of the loop hundreds of agents may have something to say: requests and what was
- * read for them do not wait for all of these. */
+/* In a turn of the loop hundreds of agents may have something to say: requests and what
+ * was read for them do not wait for all of these. */
 static void breathe(void *arg)
 {
     enum { BREATHE_NS = 2000000 };
@@ -369,10 +369,10 @@ static void allow_files(size_t hosts)
     }
     files.rlim_cur = wanted < files.rlim_max ? wanted : files.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < wanted) {
-        log_warning("%zu hosts want %llu open files, and %llu are allowed (ulimit -n): some "
-                    "hosts may stay away",
-                    hosts, (unsigned long long)wanted,
-                    (unsigned long long)files.rlim_cur);
+        log_warning(
+            "%zu hosts want %llu open files, and %llu are allowed (ulimit -n): some "
+            "hosts may stay away",
+            hosts, (unsigned long long)wanted, (unsigned long long)files.rlim_cur);
     }
 }
 

@@ -5,9 +5,9 @@
 #include "db/cases/algorithms.h"
 #include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
-#include "db/cells_settle.h"
 #include "db/dissent/cell_devices.h"
 #include "db/dissent/device_states.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 #include "db/upkeep/summaries.h"
@@ -153,10 +153,9 @@ static enum err_code count_device(struct tx *tx, struct cell_row *row, const cha
                                   struct err *err)
 {
     int64_t rows = 0;
-    enum err_code code =
-        tx_fetch_int(tx, &rows, err,
-                     "SELECT count(*) FROM cell_device WHERE cell = ? AND device = ?",
-                     row->cell.id, device);
+    enum err_code code = tx_fetch_int(
+        tx, &rows, err, "SELECT count(*) FROM cell_device WHERE cell = ? AND device = ?",
+        row->cell.id, device);
 
     row->cell.evidence.devices += rows == 1;
     return code;
@@ -513,7 +512,8 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
     }
     return before->distinct_digests < 2 || varied > varied_before || agreement_changed ||
                    !are_alike(checks, &before->checks) ||
-                   !cells_answered_alike(&row->cell.evidence.challenges, &before->challenges)
+                   !cells_answered_alike(&row->cell.evidence.challenges,
+                                         &before->challenges)
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }
@@ -598,7 +598,8 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
                                           err) != ERR_OK)) {
         return err->code;
     }
-    return row.cell.is_control && !cells_answered_alike(&row.cell.evidence.challenges, &before)
+    return row.cell.is_control &&
+                   !cells_answered_alike(&row.cell.evidence.challenges, &before)
                ? cells_judge_dependants(tx, cell, run->id, run->finished_ms, err)
                : ERR_OK;
 }

@@ -35,7 +35,7 @@ struct tx {
     sqlite3 *db;
     struct tx_statement *statements; /* hash table, keyed by the literal's address */
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
-    bool settles;                    /* this and the next: db/cells_settle.h */
+    bool settles;                    /* this and the next: db/dissent/settle.h */
     struct unsettled *unsettled;
     int unsettled_count;
     int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */

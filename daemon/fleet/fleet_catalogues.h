@@ -11,7 +11,8 @@
 /* Replaces what the stacks of HELLO can compute by what is equal and was heard before. */
 void fleet_catalogues_share(struct fleet *fleet, json_t *hello);
 
-/* Adds CATALOGUE, if it is one, to SEEN, an array; false: it is there already, or none. */
+/* Adds CATALOGUE, if it is one, to SEEN, an array; false: it is there already, or none.
+ */
 bool fleet_catalogues_see(json_t *seen, json_t *catalogue);
 
 #endif

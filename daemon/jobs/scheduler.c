@@ -167,8 +167,8 @@ bool scheduler_next(struct scheduler *s, const char *device,
         .job = best->job->id,
         .item = tell_item(s, best, best_item),
         .iterations = best->job->iterations,
-        .timeout_ms = item->recipe->timeout_ms ? item->recipe->timeout_ms
-                                               : best->job->timeout_ms,
+        .timeout_ms =
+            item->recipe->timeout_ms ? item->recipe->timeout_ms : best->job->timeout_ms,
         .challenge = draw_challenge(s, best->job, item),
     };
     return true;

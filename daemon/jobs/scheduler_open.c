@@ -24,9 +24,9 @@ static struct recipe *find_recipe(struct open_jobs *open, const struct recipe *w
     char *name;
 
     run_options_write(&wanted->options, options);
-    name = xasprintf("%s\n%d\n%s\n%s\n%s\n%" PRIu64 "\n%s\n%" PRId64 "\n%s", key->workload,
-                     key->version, key->variant, key->size, key->dtype, key->seed,
-                     wanted->stack, wanted->timeout_ms, options);
+    name = xasprintf("%s\n%d\n%s\n%s\n%s\n%" PRIu64 "\n%s\n%" PRId64 "\n%s",
+                     key->workload, key->version, key->variant, key->size, key->dtype,
+                     key->seed, wanted->stack, wanted->timeout_ms, options);
     recipe = lookup_get(&open->recipes, name);
     if (recipe) {
         free(name);

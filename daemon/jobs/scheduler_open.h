@@ -1,8 +1,8 @@
 /* What the scheduler knows of open jobs: private to it.
  *
- * A fleet has many devices and a job many items, most of which differ in their device only.
- * So what there is to do is found by the device, and what an item computes is kept once
- * for all that compute the same. */
+ * A fleet has many devices and a job many items, most of which differ in their device
+ * only. So what there is to do is found by the device, and what an item computes is kept
+ * once for all that compute the same. */
 #ifndef DAEMON_JOBS_SCHEDULER_OPEN_H
 #define DAEMON_JOBS_SCHEDULER_OPEN_H
 
@@ -53,10 +53,10 @@ struct open_job {
     int part_count;
     bool localises;
     bool stops_when_varies;
-    bool asks;             /* waits for the decision whether it goes on */
-    int first_open;        /* items before it are done */
-    uint64_t served;       /* serial of the last service; 0: never */
-    int64_t ms, attempts;  /* of all its items */
+    bool asks;            /* waits for the decision whether it goes on */
+    int first_open;       /* items before it are done */
+    uint64_t served;      /* serial of the last service; 0: never */
+    int64_t ms, attempts; /* of all its items */
 };
 
 struct open_device {

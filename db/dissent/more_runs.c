@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "db/cells_settle.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/settle.h"
 #include "db/tx.h"
 
 /* The items of a job with the case, conditions and stack of item ?2 of job ?1. */
@@ -25,7 +25,8 @@ static enum err_code find_open(struct tx *tx, const struct run_record *run, int6
 {
     *ret_item = -1;
     return tx_fetch(tx, TX_TARGETS(ret_item), err,
-                    "SELECT i.seq" ALIKE " AND i.seq >= ?4 AND i.given_up_reason IS NULL"
+                    "SELECT i.seq" ALIKE
+                    " AND i.seq >= ?4 AND i.given_up_reason IS NULL"
                     " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted" MEASURES_CELL
                     " ORDER BY i.seq LIMIT 1",
                     job, run->item, run->cell, from);
@@ -57,7 +58,8 @@ static enum err_code may_grow(struct tx *tx, const struct run_record *run, int64
 {
     *ret_may = false;
     return tx_fetch(tx, TX_TARGETS(ret_may), err,
-                    "SELECT (?4 OR (SELECT " NOT_SETTLED " FROM cell WHERE id = ?3))"
+                    "SELECT (?4 OR (SELECT " NOT_SETTLED
+                    " FROM cell WHERE id = ?3))"
                     " AND (i.runs_answered + 1 >= i.runs_wanted"
                     " OR i.given_up_reason IS NOT NULL)"
                     " AND (SELECT state = 'running' FROM job WHERE number = ?1)"

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "daemon/base/log.h"
-#include "db/cells_settle.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/opening.h"
 #include "db/tx.h"
 

@@ -96,8 +96,8 @@ struct shown {
     char verdict[CASE_NAME_SIZE];
 };
 
-/* Where a cell has one digest, which the device showed, all its equals showed it: there may
- * be thousands, and whether there is one is all that matters. */
+/* Where a cell has one digest, which the device showed, all its equals showed it: there
+ * may be thousands, and whether there is one is all that matters. */
 #define ONE_DIGEST "c.distinct_digests = 1 AND d.device IS NOT NULL"
 
 static enum err_code load_shown(struct tx *tx, const char *device,

@@ -259,10 +259,9 @@ static struct cost through_the_store(const char *folder, int runs, int cells, in
                                      bool whole)
 {
     static const struct store_options options = { .readers = 1 };
-    struct bench bench = { .runs = runs,
-                           .cells = cells,
-                           .devices = devices,
-                           .first = whole ? begin : finish };
+    struct bench bench = {
+        .runs = runs, .cells = cells, .devices = devices, .first = whole ? begin : finish
+    };
     char *path = xasprintf("%s/reprod.db", folder);
     struct err err;
     struct cost from = { 0, 0 };
@@ -457,11 +456,10 @@ int main(int argc, char **argv)
     if (runs < 1 || cells < VARIANTS || devices < 1) {
         fail("usage", "bench-ingest store|whole|raw|fold FOLDER RUNS [CELLS [DEVICES]]");
     }
-    cost = strcmp(kind, "raw") == 0 ? raw(argv[2], runs)
-           : strcmp(kind, "fold") == 0
-               ? fold_all(argv[2], runs)
-               : through_the_store(argv[2], runs, cells, devices,
-                                   strcmp(kind, "whole") == 0);
+    cost = strcmp(kind, "raw") == 0    ? raw(argv[2], runs)
+           : strcmp(kind, "fold") == 0 ? fold_all(argv[2], runs)
+                                       : through_the_store(argv[2], runs, cells, devices,
+                                                           strcmp(kind, "whole") == 0);
     printf("{\"runs\":%d,\"seconds\":%.6f,\"cpu_seconds\":%.6f}\n", runs,
            (double)cost.wall / 1e9, (double)cost.cpu / 1e9);
     return 0;

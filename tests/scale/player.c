@@ -3,16 +3,16 @@
  *   scale-player play SOCKET CATALOGUE RESULTS DEVICES ANSWERED
  *   scale-player agent SOCKET HOST       the launch command of a host
  *
- * An agent hands its standard input and output over to the player and waits until that lets
- * go of them: so a host costs a sleeping process, and two processors are enough for hundreds
- * of them.  The player says that each host has DEVICES devices, answers every run at once,
- * and ends when its standard input does.  ANSWERED gets a line for each run that it answered
- * in full: its id, a blank, and its iterations.
+ * An agent hands its standard input and output over to the player and waits until that
+ * lets go of them: so a host costs a sleeping process, and two processors are enough for
+ * hundreds of them.  The player says that each host has DEVICES devices, answers every
+ * run at once, and ends when its standard input does.  ANSWERED gets a line for each run
+ * that it answered in full: its id, a blank, and its iterations.
  *
  * A line of RESULTS, with tabs: workload, variant, "control" or "", digest of the inputs,
  * elements, bytes of an iteration, algorithm, environment, libraries, what a check says
- * after its digest and sum, and recorded sums of weights, separated by blanks, each with its
- * digest behind a colon.  A control never shows a digest twice, as a real one. */
+ * after its digest and sum, and recorded sums of weights, separated by blanks, each with
+ * its digest behind a colon.  A control never shows a digest twice, as a real one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,8 +35,19 @@ struct result {
     char *sums[SHOWN_MAX], *digests[SHOWN_MAX];
     int shown;
 };
-enum { WORKLOAD, VARIANT, CONTROL, INPUTS, ELEMENTS, BYTES, ALGORITHM, ENVIRONMENT,
-       LIBRARIES, CHECK, SHOWN };
+enum {
+    WORKLOAD,
+    VARIANT,
+    CONTROL,
+    INPUTS,
+    ELEMENTS,
+    BYTES,
+    ALGORITHM,
+    ENVIRONMENT,
+    LIBRARIES,
+    CHECK,
+    SHOWN
+};
 
 struct text {
     char *data;
@@ -86,8 +97,8 @@ static void add(struct text *text, const char *data, size_t length)
     text->data[text->length] = '\0';
 }
 
-__attribute__((format(printf, 2, 3))) static void say(struct agent *agent, const char *format,
-                                                      ...)
+__attribute__((format(printf, 2, 3))) static void say(struct agent *agent,
+                                                      const char *format, ...)
 {
     char line[16384];
     va_list args;
@@ -138,7 +149,8 @@ static void read_results(char *text)
             line++;
         }
         for (char *rest = r->fields[SHOWN];
-             r->shown < SHOWN_MAX && (pair = strtok_r(rest, " ", &rest)) != NULL; r->shown++) {
+             r->shown < SHOWN_MAX && (pair = strtok_r(rest, " ", &rest)) != NULL;
+             r->shown++) {
             r->sums[r->shown] = pair;
             pair = strchr(pair, ':');
             *pair = '\0';
@@ -147,8 +159,8 @@ static void read_results(char *text)
     }
 }
 
-/* The value of KEY, a string or a number, in a line that the service wrote: without blanks
- * between, and nothing escaped. */
+/* The value of KEY, a string or a number, in a line that the service wrote: without
+ * blanks between, and nothing escaped. */
 static bool value_of(const char *line, const char *key, char *ret_value, size_t size)
 {
     char quoted[64];
@@ -178,13 +190,16 @@ static void hello(struct agent *agent)
         "{\"event\":\"hello\",\"v\":1,\"host\":\"%s\",\"pid\":%d,\"boot_id\":\"boot\","
         "\"build\":\"recorded\",\"pings\":true,\"stacks\":[{\"name\":\"recorded\","
         "\"worker\":\"/nowhere\",\"library_path\":null,\"cause\":null,\"probe\":{\"v\":1,"
-        "\"backend\":\"cuda\",\"worker_build\":\"recorded-1\",\"checks\":true,\"passed\":true,"
+        "\"backend\":\"cuda\",\"worker_build\":\"recorded-1\",\"checks\":true,\"passed\":"
+        "true,"
         "\"nonce\":true,\"versions\":{},\"cause\":null,\"problems\":{},\"devices\":[",
         agent->host, (int)getpid());
     for (int i = 0; i < devices; i++) {
         say(agent,
-            "%s{\"id\":\"GPU-%s-%d\",\"model\":\"recorded GPU\",\"attributes\":{\"serial\":"
-            "\"SN-%s-%d\",\"pci_bus_id\":\"00:%02x.0\",\"vbios\":\"96.00\",\"ecc_mode\":\"on\"}}",
+            "%s{\"id\":\"GPU-%s-%d\",\"model\":\"recorded "
+            "GPU\",\"attributes\":{\"serial\":"
+            "\"SN-%s-%d\",\"pci_bus_id\":\"00:%02x.0\",\"vbios\":\"96.00\",\"ecc_mode\":"
+            "\"on\"}}",
             i ? "," : "", agent->host, i, agent->host, i, i);
     }
     add(&agent->write, "]},\"catalogue\":", strlen("]},\"catalogue\":"));
@@ -207,9 +222,11 @@ static void show(struct agent *agent, const char *run, const struct result *r, i
     }
     say(agent,
         "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"iteration\",\"i\":%d,"
-        "\"digest\":\"%s\",\"weight_sum\":\"%s\",\"loss\":null,\"ms\":%d.%03d,\"algorithm\":"
+        "\"digest\":\"%s\",\"weight_sum\":\"%s\",\"loss\":null,\"ms\":%d.%03d,"
+        "\"algorithm\":"
         "\"%s\"}}\n",
-        run, i, digest, *ret_sum, 1 + which % 3, (int)(number % 1000), r->fields[ALGORITHM]);
+        run, i, digest, *ret_sum, 1 + which % 3, (int)(number % 1000),
+        r->fields[ALGORITHM]);
 }
 
 static void check(struct agent *agent, const char *run, const char *line,
@@ -223,14 +240,17 @@ static void check(struct agent *agent, const char *run, const char *line,
     value_of(line, "check_passed", passed, sizeof passed);
     if (strcmp(passed, digest) == 0 && !r->fields[CONTROL][0]) {
         say(agent,
-            "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\",\"result\":"
+            "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\","
+            "\"result\":"
             "\"known\"}}\n",
             run);
         return;
     }
     say(agent,
-        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"checking\",\"seconds\":%s}}\n"
-        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\",\"result\":\"passed\","
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"checking\","
+        "\"seconds\":%s}}\n"
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\",\"result\":"
+        "\"passed\","
         "\"i\":0,\"digest\":\"%s\",\"weight_sum\":\"%s\",%s}}\n",
         run, seconds, run, digest, sum, r->fields[CHECK]);
 }
@@ -246,8 +266,8 @@ static const struct result *find(const char *workload, const char *variant)
     return NULL;
 }
 
-static void compute(struct agent *agent, const char *run, const char *device, const char *line,
-                    const struct result *r)
+static void compute(struct agent *agent, const char *run, const char *device,
+                    const char *line, const struct result *r)
 {
     char first[40] = "", digest[40], size[64], dtype[32], seed[32], iterations[16];
     const char *first_sum = "", *sum;
@@ -260,13 +280,16 @@ static void compute(struct agent *agent, const char *run, const char *device, co
     count = (int)strtol(iterations, NULL, 10);
     say(agent,
         "{\"event\":\"started\",\"run\":\"%s\",\"pid\":%d,\"process_start\":1}\n"
-        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"start\",\"v\":1,\"pid\":%d,"
-        "\"workload\":\"%s\",\"version\":1,\"variant\":\"%s\",\"size\":\"%s\",\"dtype\":\"%s\","
-        "\"seed\":\"%s\",\"iterations\":%d,\"threads\":1,\"backend\":\"cuda\",\"device\":\"%s\","
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"start\",\"v\":1,"
+        "\"pid\":%d,"
+        "\"workload\":\"%s\",\"version\":1,\"variant\":\"%s\",\"size\":\"%s\",\"dtype\":"
+        "\"%s\","
+        "\"seed\":\"%s\",\"iterations\":%d,\"threads\":1,\"backend\":\"cuda\",\"device\":"
+        "\"%s\","
         "\"algorithm\":\"%s\",\"claim\":null,\"input_digest\":\"%s\",\"environment\":%s,"
         "\"libraries\":%s}}\n",
-        run, (int)getpid(), run, (int)getpid(), r->fields[WORKLOAD], r->fields[VARIANT], size,
-        dtype, seed, count, device, r->fields[ALGORITHM], r->fields[INPUTS],
+        run, (int)getpid(), run, (int)getpid(), r->fields[WORKLOAD], r->fields[VARIANT],
+        size, dtype, seed, count, device, r->fields[ALGORITHM], r->fields[INPUTS],
         r->fields[ENVIRONMENT], r->fields[LIBRARIES]);
     for (int i = 0; i < count; i++) {
         show(agent, run, r, i, r->fields[CONTROL][0] ? controls++ : 0, digest, &sum);
@@ -278,12 +301,15 @@ static void compute(struct agent *agent, const char *run, const char *device, co
     check(agent, run, line, r, first, first_sum);
     say(agent,
         "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"end\",\"outcome\":"
-        "\"completed\",\"cause\":null,\"iterations\":%d,\"elements\":%s,\"bytes_hashed\":%" PRId64
+        "\"completed\",\"cause\":null,\"iterations\":%d,\"elements\":%s,\"bytes_hashed\":"
+        "%" PRId64
         ",\"device\":\"%s\",\"input_digest\":\"%s\"}}\n"
         "{\"event\":\"exited\",\"run\":\"%s\",\"exit_code\":0,\"signal\":null,\"reason\":"
-        "\"exited\",\"wall_ms\":10000.0,\"max_rss_kb\":14000,\"log\":\"\",\"log_bytes\":0}\n",
-        run, count, r->fields[ELEMENTS], count * (int64_t)strtol(r->fields[BYTES], NULL, 10),
-        device, r->fields[INPUTS], run);
+        "\"exited\",\"wall_ms\":10000.0,\"max_rss_kb\":14000,\"log\":\"\",\"log_bytes\":"
+        "0}\n",
+        run, count, r->fields[ELEMENTS],
+        count * (int64_t)strtol(r->fields[BYTES], NULL, 10), device, r->fields[INPUTS],
+        run);
     fprintf(answered, "%s %d\n", run, count);
 }
 
@@ -305,7 +331,9 @@ static void obey(struct agent *agent, const char *line)
             compute(agent, run, device, line, r);
         } else {
             say(agent,
-                "{\"event\":\"refused\",\"run\":\"%s\",\"cause\":\"it was not recorded\"}\n", run);
+                "{\"event\":\"refused\",\"run\":\"%s\",\"cause\":\"it was not "
+                "recorded\"}\n",
+                run);
         }
     }
 }
@@ -328,8 +356,8 @@ static void flush(struct agent *agent)
     size_t written = 0;
 
     while (agent->out >= 0 && written < agent->write.length) {
-        ssize_t n = write(agent->out, agent->write.data + written,
-                          agent->write.length - written);
+        ssize_t n =
+            write(agent->out, agent->write.data + written, agent->write.length - written);
 
         if (n < 0) {
             if (errno != EAGAIN) {
@@ -414,7 +442,8 @@ static void welcome(int listener)
     int fds[FDS];
 
     agent->socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-    if (agent->socket < 0 || !receive(agent->socket, agent->host, sizeof agent->host, fds)) {
+    if (agent->socket < 0 ||
+        !receive(agent->socket, agent->host, sizeof agent->host, fds)) {
         close(agent->socket);
         free(agent);
         return;
@@ -537,7 +566,8 @@ int main(int argc, char **argv)
     if (argc == 4 && strcmp(argv[1], "agent") == 0) {
         return agent(argv[2], argv[3]);
     }
-    fprintf(stderr, "scale-player play SOCKET CATALOGUE RESULTS DEVICES ANSWERED\n"
-                    "scale-player agent SOCKET HOST\n");
+    fprintf(stderr,
+            "scale-player play SOCKET CATALOGUE RESULTS DEVICES ANSWERED\n"
+            "scale-player agent SOCKET HOST\n");
     return 2;
 }

@@ -1,8 +1,8 @@
 /* How long a service takes to answer: scale-probe PORT ROUNDS PAUSE_MS PATH …
  *
- * In each round it requests every PATH once, each on a connection of its own as curl does,
- * and waits PAUSE_MS.  Prints a line for each answer: milliseconds from connect to the last
- * byte, status, bytes, path. */
+ * In each round it requests every PATH once, each on a connection of its own as curl
+ * does, and waits PAUSE_MS.  Prints a line for each answer: milliseconds from connect to
+ * the last byte, status, bytes, path. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -38,8 +38,9 @@ static void request(int port, const char *path)
     double begun = now_ms();
     int size, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    size = snprintf(text, sizeof text,
-                    "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
+    size =
+        snprintf(text, sizeof text,
+                 "GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", path);
     if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) != 0 ||
         write(fd, text, (size_t)size) != size) {
         die(path);

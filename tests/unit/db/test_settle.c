@@ -1,10 +1,10 @@
-/* Cells of many devices are judged once a commit: with the same verdict as if they had been
- * judged after each run. */
+/* Cells of many devices are judged once a commit: with the same verdict as if they had
+ * been judged after each run. */
 #include "tests/unit/db/faults_fixture.h"
 
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
-#include "db/cells_settle.h"
+#include "db/dissent/settle.h"
 
 enum { MANY = CELLS_SETTLE_DEVICES + 6, WRONG = 7, BATCH_MAX = 8 * MANY };
 
@@ -71,7 +71,8 @@ static int64_t count(struct fixture *f, const char *sql)
     sqlite3_stmt *statement;
     int64_t number;
 
-    assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL),
+                     SQLITE_OK);
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
     assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
     number = sqlite3_column_int64(statement, 0);
@@ -113,8 +114,9 @@ static void test_a_commit_is_judged_as_its_runs(void **state)
         cells[together][0] = fixture_cell(f, "ordered");
         cells[together][1] = fixture_cell(f, "unordered");
         fixture_check_cells(f);
-        assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"
-                                  " WHERE device = 'GPU-7'"),
+        assert_int_equal(count(f,
+                               "SELECT count(*) FROM cell_dissenter"
+                               " WHERE device = 'GPU-7'"),
                          1);
         assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
         fixture_free(f);
@@ -172,8 +174,8 @@ static void test_verdicts_within_a_commit(void **state)
     free(b);
 }
 
-/* The last run that a job wants of such a cell asks for more in the commit in which it is,
- * and the job goes on. */
+/* The last run that a job wants of such a cell asks for more in the commit in which it
+ * is, and the job goes on. */
 static void test_a_job_goes_on_within_a_commit(void **state)
 {
     struct fixture *f = *state;
@@ -210,7 +212,8 @@ static enum err_code settle_and_store(struct tx *tx, void *arg, struct err *err)
     return cells_settle(tx, err) == ERR_OK ? store_batch(tx, arg, err) : err->code;
 }
 
-/* So many runs, without a control, that the wrong one is named; returns what the next is. */
+/* So many runs, without a control, that the wrong one is named; returns what the next is.
+ */
 static int name_the_wrong_one(struct fixture *f, struct batch *b)
 {
     int n = 1;
@@ -342,5 +345,5 @@ int main(void)
         STORE_TEST(test_challenges_within_a_commit),
     };
 
-    return cmocka_run_group_tests_name("cells_settle", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("settle", tests, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 /* Cells of many devices are judged once a commit, and not after each run.
  *
- * What devices show of a cell that has more than one digest is told from all of them, which
- * costs as much as there are.  So the runs of one commit are added to such a cell with the
- * verdict that it had; before the commit it is judged, once, with all of them.  Whoever
- * reads sees commits only: there each verdict is that of the runs that are stored.  Until
- * then, within the commit, a verdict is that of the commit before.
+ * What devices show of a cell that has more than one digest is told from all of them,
+ * which costs as much as there are.  So the runs of one commit are added to such a cell
+ * with the verdict that it had; before the commit it is judged, once, with all of them.
+ * Whoever reads sees commits only: there each verdict is that of the runs that are
+ * stored.  Until then, within the commit, a verdict is that of the commit before.
  *
  * Private to db/. */
-#ifndef DB_CELLS_SETTLE_H
-#define DB_CELLS_SETTLE_H
+#ifndef DB_DISSENT_SETTLE_H
+#define DB_DISSENT_SETTLE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "db/cells_settle.h"
+#include "db/dissent/settle.h"
 
 #include "daemon/base/mem.h"
 #include "db/cases/challenge_counts.h"
