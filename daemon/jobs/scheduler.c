@@ -323,12 +323,11 @@ bool scheduler_progress(const struct scheduler *s, const char *id,
     return true;
 }
 
-bool scheduler_uses(const struct scheduler *s, const char *device)
+/* Runs that are to come, or one in flight. */
+static bool has_work(const struct open_device *device)
 {
-    const struct open_device *there = lookup_get(&s->open.device_of, device);
-
-    for (int i = 0; there && i < there->count; i++) {
-        const struct part *part = there->parts[i];
+    for (int i = 0; i < device->count; i++) {
+        const struct part *part = device->parts[i];
 
         for (int j = part->first_open; j < part->count; j++) {
             if (!is_over(&part->job->items[part->items[j]])) {
@@ -337,6 +336,23 @@ bool scheduler_uses(const struct scheduler *s, const char *device)
         }
     }
     return false;
+}
+
+bool scheduler_uses(const struct scheduler *s, const char *device)
+{
+    const struct open_device *there = lookup_get(&s->open.device_of, device);
+
+    return there && has_work(there);
+}
+
+void scheduler_each_device(const struct scheduler *s,
+                           void (*visit)(void *arg, const char *device), void *arg)
+{
+    for (int i = 0; i < s->open.device_count; i++) {
+        if (has_work(s->open.devices[i])) {
+            visit(arg, s->open.devices[i]->id);
+        }
+    }
 }
 
 int scheduler_open_jobs(const struct scheduler *s)

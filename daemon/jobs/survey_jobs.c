@@ -126,7 +126,7 @@ static enum err_code add_devices(const struct fleet_part *fleet, struct survey_j
         const struct fleet_part part = { fleet->catalogue, devices[i].stacks,
                                          devices[i].count };
 
-        if (code == ERR_OK && part.devices[0].online) {
+        if (code == ERR_OK && device_is_there(&part.devices[0])) {
             code = add_device(&part, jobs, problems);
         }
         free(devices[i].stacks);
