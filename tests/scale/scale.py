@@ -194,9 +194,10 @@ class Campaign:
         completed = [row[0] for row in db.execute("SELECT id FROM run WHERE outcome = 'completed'")]
         others = dict(db.execute("SELECT id, outcome FROM run WHERE outcome IS NOT 'completed'"))
         short = db.execute("SELECT count(*) FROM job_item WHERE runs_answered < runs_wanted AND given_up_reason IS NULL").fetchone()[0]
-        wrong = db.execute("SELECT count(*) FROM (SELECT i.runs_answered AS n, count(r.id) AS m FROM job_item i LEFT JOIN run r"
-                           " ON r.job = i.job AND r.item = i.seq AND NOT r.challenge AND r.outcome = 'completed'"
-                           " GROUP BY i.job, i.seq) WHERE n <> m").fetchone()[0]
+        counted = {(job, item): runs for job, item, runs in db.execute(
+            "SELECT job, item, count(*) FROM run WHERE NOT challenge AND outcome = 'completed' GROUP BY job, item")}
+        wrong = sum(counted.get((job, item), 0) != runs
+                    for job, item, runs in db.execute("SELECT job, seq, runs_answered FROM job_item"))
         iterations = db.execute("SELECT ifnull(sum(iterations), 0), ifnull(sum(completed), 0) FROM cell").fetchone()
         dissenters = db.execute("SELECT count(*) FROM cell_dissenter").fetchone()[0]
         verdicts = dict(db.execute("SELECT k.variant || iif(k.is_control, ' (control)', '') || ' of ' || k.workload, c.verdict"
