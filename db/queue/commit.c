@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "daemon/base/log.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/opening.h"
 #include "db/tx.h"
 
@@ -99,6 +100,7 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         give_up(tx);
         return NULL;
     }
+    cells_settle_begin(tx);
     changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
@@ -107,7 +109,8 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         }
     }
     changed = sqlite3_total_changes64(tx->db) != changes;
-    if ((changed && commits_count(tx, &commits, &err) != ERR_OK) ||
+    if (cells_settle(tx, &err) != ERR_OK ||
+        (changed && commits_count(tx, &commits, &err) != ERR_OK) ||
         tx_run(tx, &err, "COMMIT") != ERR_OK) {
         fail_all(first, NULL, &err);
         give_up(tx);
