@@ -76,6 +76,18 @@ say(struct shown *shown, enum gate_result result, const char *format, ...)
     return true;
 }
 
+__attribute__((format(printf, 1, 2))) static json_t *words_of(const char *format, ...)
+{
+    char words[WORDS_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    cut_partial(words);
+    return json_string(words);
+}
+
 static bool is(const json_t *object, const char *key, const char *text)
 {
     return strcmp(in_text_or_empty(object, key), text) == 0;
@@ -417,18 +429,21 @@ static enum preflight_verdict judge_machine(const struct preflight_seen *seen,
             break;
         }
     }
+    if (devices == 0 && seen->failure) {
+        *ret_cause = json_string(seen->failure);
+        return PREFLIGHT_FAILED;
+    }
     if (worst != PREFLIGHT_DISSENTS && seen->gpus > 0 && gpus != seen->gpus) {
         *ret_cause = json_sprintf("%d GPU%s expected, %d can be measured", seen->gpus,
                                   seen->gpus == 1 ? " is" : "s are", gpus);
         return PREFLIGHT_FAILED;
     }
     if (devices == 0) {
-        *ret_cause =
-            json_string(seen->failure ? seen->failure : "there is no device to measure");
+        *ret_cause = json_string("there is no device to measure");
         return PREFLIGHT_FAILED;
     }
     if (worst == PREFLIGHT_PASSED && seen->baseline_error) {
-        *ret_cause = json_sprintf("the baseline is not known: %s", seen->baseline_error);
+        *ret_cause = words_of("the baseline is not known: %s", seen->baseline_error);
         return PREFLIGHT_UNVERIFIED;
     }
     if (worst == PREFLIGHT_PASSED && seen->baseline && unknown) {

@@ -16,6 +16,7 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/client/local.h"
+#include "daemon/client/preflight_say.h"
 
 enum { END_MS = 1500, KILL_MS = 500, PAUSE_MS = 20, READ_SIZE = 16384 };
 
@@ -57,7 +58,7 @@ static void send_line(int fd, json_t *value)
 
 void watch_phase(int fd, const char *phase)
 {
-    send_line(fd, json_pack("{s:s}", "phase", phase));
+    send_line(fd, json_pack("{s:o}", "phase", preflight_text(phase)));
 }
 
 void watch_report(int fd, const json_t *report)
@@ -158,6 +159,7 @@ static void become_work(watch_fn *work, void *arg, pid_t parent, const char *fol
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
     /* Standard output is for one line, which is not said here. */
     if (getppid() == parent && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
         work(arg, folder, fd);

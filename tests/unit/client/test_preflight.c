@@ -326,6 +326,9 @@ static void test_what_the_machine_lacks(void **state)
            "dissents", "pppd", "1 of 4 devices dissents");
     expect(&(struct scene){ .devices = { A, A }, .count = 2, .baseline_error = "gone" },
            "unverified", "pp", "the baseline is not known: gone");
+    /* A text of elsewhere that was cut. */
+    expect(&(struct scene){ .devices = { A, A }, .count = 2, .baseline_error = "g\xc3" },
+           "unverified", "pp", "the baseline is not known: g");
 }
 
 static void test_the_last_answer_counts(void **state)
@@ -368,6 +371,10 @@ static void test_the_line(void **state)
     assert_non_null(
         strstr(line, "\"seconds\":1.25,\"version\":\"1.2.3\",\"at\":\"2026-03-"));
     assert_null(strchr(line, '\n'));
+    free(line);
+    line =
+        preflight_line(report, &(struct preflight_facts){ .node = "a\xff", "1", 1, 1 });
+    assert_non_null(strstr(line, "\"node\":\"a\\\\xff\",\"verdict\":\"passed\""));
     free(line);
     json_decref(report);
 }
