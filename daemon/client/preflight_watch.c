@@ -139,7 +139,8 @@ static void end_all(pid_t child)
         int64_t ms = clock_monotonic_ms() - begun_ms;
         pid_t ended = waitpid(-1, NULL, WNOHANG);
 
-        if ((ended < 0 && errno == ECHILD) || ms > END_MS + KILL_MS) {
+        if ((ended < 0 && errno == ECHILD) || ms > END_MS + KILL_MS ||
+            (ended == 0 && local_has_only_spared())) {
             return;
         }
         if (ended == 0) {
@@ -184,6 +185,7 @@ enum err_code watch_run(watch_fn *work, void *arg, int64_t until_ms,
         local_scratch_remove(folder);
         return err->code;
     }
+    local_spare_children();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     catch_signals();
     child = fork();

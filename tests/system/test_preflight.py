@@ -223,6 +223,20 @@ def test_it_can_be_ended(tmp_path):
     no_process_of(tmp_path)
 
 
+@pytest.mark.parametrize("words", [["preflight"], ["check", "--local", "--runs", "2"]])
+def test_what_it_did_not_start_is_left_alone(tmp_path, words):
+    """A shell that has a child becomes it."""
+    (tmp_path / "reprod.json").write_text(json.dumps(fleet(tmp_path)))
+    shell = subprocess.Popen(["sh", "-c", 'sleep 100000 & echo $! >"$0"; exec "$@"', str(tmp_path / "pid"), str(BUILD / "reprod"),
+                              *words, "--config", str(tmp_path / "reprod.json"), "--workload", "imagined"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        shell.wait(300)
+        assert shell.returncode == PASSED
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # which fails where there is none
+
+
 @pytest.mark.long
 def test_the_deadline_holds(tmp_path):
     """Of a driver that does not answer, and of runs that do not end."""
