@@ -63,6 +63,9 @@ struct api_hooks {
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */
     json_t *(*foreign)(void *arg);
+    /* The peers of the configuration as JSON array: {"name","state","cause","since"},
+     * SINCE in milliseconds of wall time (new reference). */
+    json_t *(*peers)(void *arg);
     void (*figures)(void *arg, struct api_figures *ret_figures);
     /* Call api_pump soon. */
     void (*kick)(void *arg);

@@ -12,6 +12,7 @@
 #include "daemon/base/text.h"
 #include "daemon/evidence/catalogue.h"
 #include "db/cells.h"
+#include "db/peers/peer_rows.h"
 #include "db/runs.h"
 #include "db/upkeep/summaries.h"
 
@@ -313,6 +314,24 @@ static enum err_code telemetry_json(struct tx *tx, const char *id, struct json_o
     return ERR_OK;
 }
 
+/* Where it was measured, if not here. */
+static enum err_code peer_json(struct tx *tx, const char *id, struct json_out *out,
+                               struct err *err)
+{
+    struct peer_origin origin;
+
+    if (peers_origin(tx, id, &origin, err) != ERR_OK) {
+        return err->code;
+    }
+    if (out_object(out, "peer", origin.peer[0])) {
+        out_text(out, "name", origin.peer);
+        out_text(out, "service", origin.service);
+        out_text(out, "reprod", origin.reprod);
+        out_close(out, '}');
+    }
+    return ERR_OK;
+}
+
 static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
@@ -324,7 +343,8 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     }
     out_open(&out, NULL, '{');
     run_json(&out, &run);
-    if (telemetry_json(tx, run.id, &out, err) != ERR_OK) {
+    if (peer_json(tx, run.id, &out, err) != ERR_OK ||
+        telemetry_json(tx, run.id, &out, err) != ERR_OK) {
         buf_release(&out.buf);
         return err->code;
     }

@@ -50,6 +50,8 @@ static const struct command commands[] = {
       "wait until a job is over; exit status 1 where a run of it failed" },
     { "drift", drift_main, "drift [--server URL] FROM TO",
       "what happened to each case from one environment to another" },
+    { "export", export_main, "export [--since RUN] [--limit RUNS] [--server URL]",
+      "print the runs that a service measured, for another one that has it as a peer" },
     { "check", check_main,
       "check --workload NAME,NAME | --job FILE [--variant NAME,NAME] [--size NAME,NAME]"
       " [--runs N] [--iterations N] [--against ENVIRONMENT] [--cost-limit FACTOR]"

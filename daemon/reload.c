@@ -68,6 +68,7 @@ static int tell_what_waits(const struct config *old, const struct config *new)
            tell_later("grace_ms", old->grace_ms == new->grace_ms) +
            tell_later("stacks", json_equal(old->stacks, new->stacks)) +
            tell_later("hosts", json_equal(old->hosts, new->hosts)) +
+           tell_later("peers", json_equal(old->peers, new->peers)) +
            tell_later("workloads", json_equal(old->workloads, new->workloads));
 }
 

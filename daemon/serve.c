@@ -226,6 +226,7 @@ static void on_tick(uv_timer_t *timer)
     survey_watch_update(s->watch);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
+    peers_tick(s->peers, clock_monotonic_ms());
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
     }
@@ -427,6 +428,7 @@ static void run_loop(struct service *s)
     s->stopping = (struct stopping){
         .runner = s->runner,
         .fleet = s->fleet,
+        .peers = s->peers,
         .api = s->api,
         .store = s->store,
         .grace_ms = s->config.grace_ms,
@@ -489,6 +491,9 @@ static int serve(struct service *s, struct err *err)
     if (service_open_recurring(s, err) != ERR_OK) {
         return exit_code_of_store(err->code);
     }
+    if (peers_new(&s->loop, s->store, s->config.peers, &s->peers, err) != ERR_OK) {
+        return exit_code_of_store(err->code);
+    }
     open_screening(s);
     open_fleet(s);
     open_changes(s);
@@ -508,6 +513,7 @@ static void release(struct service *s)
     free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);
+    peers_free(s->peers);
     runner_free(s->runner);
     survey_watch_free(s->watch);
     localiser_free(s->localiser);

@@ -19,6 +19,7 @@
 #include "daemon/jobs/scheduler.h"
 #include "daemon/larger.h"
 #include "daemon/localise/localise.h"
+#include "daemon/peers/peers.h"
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
 #include "daemon/run/runner.h"
@@ -46,6 +47,7 @@ struct service {
     struct larger *larger;
     struct runner *runner;
     struct fleet *fleet;
+    struct peers *peers;
     struct api *api;
     struct survey_watch *watch;
     struct changes *changes;

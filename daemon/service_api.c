@@ -164,6 +164,13 @@ static json_t *hook_foreign(void *arg)
     return fleet_foreign_json(s->fleet);
 }
 
+static json_t *hook_peers(void *arg)
+{
+    const struct service *s = arg;
+
+    return peers_json(s->peers);
+}
+
 static void hook_figures(void *arg, struct api_figures *ret_figures)
 {
     const struct service *s = arg;
@@ -209,6 +216,7 @@ int service_open_api(struct service *s, struct err *err)
         .stacks = hook_stacks,
         .hosts = hook_hosts,
         .foreign = hook_foreign,
+        .peers = hook_peers,
         .figures = hook_figures,
         .kick = hook_kick,
     };

@@ -33,11 +33,19 @@ static void agents_are_gone(void *arg)
     s->agents_gone = true;
 }
 
+static void pulls_are_gone(void *arg)
+{
+    struct stopping *s = arg;
+
+    s->pulls_gone = true;
+}
+
 static void drain(struct stopping *s, int64_t now)
 {
     enter(s, STOPPING_DRAINING, now + DRAIN_PATIENCE_MS);
     api_quiesce(s->api);
     fleet_close(s->fleet, agents_are_gone, s);
+    peers_close(s->peers, pulls_are_gone, s);
 }
 
 bool stopping_advance(struct stopping *s, int64_t now)
@@ -51,7 +59,7 @@ bool stopping_advance(struct stopping *s, int64_t now)
     } else if ((s->stage == STOPPING_FINISHING && !busy) ||
                (s->stage == STOPPING_CANCELLING && (!busy || late))) {
         drain(s, now);
-    } else if (s->stage == STOPPING_DRAINING && s->agents_gone &&
+    } else if (s->stage == STOPPING_DRAINING && s->agents_gone && s->pulls_gone &&
                ((store_pending(s->store) == 0 && api_idle(s->api)) || late)) {
         s->stage = STOPPING_DONE;
     }

@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "daemon/fleet/fleet.h"
+#include "daemon/peers/peers.h"
 #include "daemon/run/runner.h"
 #include "db/store.h"
 
@@ -16,20 +17,22 @@ enum stopping_stage {
     STOPPING_NOT,        /* serving */
     STOPPING_FINISHING,  /* waits for runs in flight */
     STOPPING_CANCELLING, /* they were told to stop */
-    STOPPING_DRAINING,   /* agents end; waits for the store and the replies */
+    STOPPING_DRAINING,   /* agents and pulls end; waits for the store and the
+                            replies */
     STOPPING_DONE
 };
 
 struct stopping {
     struct runner *runner; /* these are set by the owner, and borrowed */
     struct fleet *fleet;
+    struct peers *peers;
     struct api *api;
     struct store *store;
     int64_t grace_ms; /* between SIGTERM and SIGKILL of a worker */
 
     enum stopping_stage stage; /* the rest is private; zero-initialised */
     int64_t deadline_ms;
-    bool agents_gone;
+    bool agents_gone, pulls_gone;
 };
 
 /* The first call starts to stop, the second cancels what is running. */

@@ -13,7 +13,7 @@ import sys
 PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
-                 "db/upkeep", "db/views", "db/dissent", "db/screening"]
+                 "db/upkeep", "db/views", "db/dissent", "db/screening", "db/peers"]
 WORKER = ["workloads", "workloads/shared", "workloads/instruments", "daemon/base"]
 # Each room, and the other rooms that it may include.
 ROOMS = {
@@ -31,10 +31,11 @@ ROOMS = {
     "db/views": PURE + ["db", "db/dissent", "db/upkeep"],
     "db/dissent": PURE + ["db", "db/cases"],
     "db/screening": PURE + ["db", "db/dissent"],
+    "db/peers": PURE + ["db", "db/dissent", "db/integrity", "db/upkeep"],
     "api/http": PURE + ["db", "api", "api/render"],
     "api/render": PURE + ["db", "db/views", "db/dissent", "db/screening", "api"],
     "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent",
-                   "db/screening", "daemon/operations", "api/http", "api/render"],
+                   "db/screening", "db/peers", "daemon/operations", "api/http", "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/client": PURE,
@@ -42,9 +43,12 @@ ROOMS = {
     "daemon/run": PURE + ["daemon/process", "daemon/link", "db"],
     "daemon/fleet": DAEMON + ["daemon/link", "daemon/run"],
     "daemon/localise": PURE + ["db"],
+    "daemon/peers": PURE + ["daemon/process", "daemon/config", "daemon/link",
+                            "daemon/run", "db", "db/peers"],
     "daemon/agent": PURE + ["daemon/process", "daemon/config"],
     "daemon": DAEMON + ["api", "api/render", "daemon/run", "daemon/fleet",
-                        "daemon/localise", "daemon/agent", "daemon/client"],
+                        "daemon/localise", "daemon/agent", "daemon/client",
+                        "daemon/peers"],
     "workloads/instruments": ["workloads", "daemon/base"],
     "workloads/shared": WORKER,
     "workloads/worker": WORKER,

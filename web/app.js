@@ -86,7 +86,7 @@ const jobs = createJobs();
 const opened = [["environments", createEnvironments], ["devices", createDevices], ["frameworks", createFrameworks], ["cell", createCell]].map(([id, create]) =>
   create(byId(id), chosen, (changes) => choose(changes, true)),
 );
-const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"));
+const showUnattended = createUnattended(byId("schedules-heading"), byId("schedules"), byId("background"), byId("peers"));
 
 function showDetail() {
   const key = chosen("cell");
@@ -182,11 +182,11 @@ const loadLists = loader("lists", "The tables and environments could not be read
 }, LISTS_MS);
 
 const loadJobs = loader("jobs", "The jobs could not be read", async () => {
-  const paths = [`/v1/jobs?background=no&limit=${JOBS_SHOWN}`, "/v1/schedules", "/v1/background"];
-  const [answer, schedules, background] = await Promise.all(paths.map(getJson));
+  const paths = [`/v1/jobs?background=no&limit=${JOBS_SHOWN}`, "/v1/schedules", "/v1/background", "/v1/peers"];
+  const [answer, schedules, background, peers] = await Promise.all(paths.map(getJson));
   jobs.set(answer.items);
   showJobs();
-  showUnattended(schedules.items, background);
+  showUnattended(schedules.items, background, peers.items);
 }, JOBS_MS);
 
 const loaders = [loadMatrix, loadJobs, loadLists];

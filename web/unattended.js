@@ -1,14 +1,15 @@
-// What is measured without being requested each time: schedules, and background evidence.
+// What is measured without being requested each time: schedules, background evidence, and the
+// runs of peers.
 
 import { el, setAttribute, setChildren, setText } from "./dom.js";
 import { bound, clock, count, counted, duration } from "./format.js";
 
-/** Keeps LIST (<ul>), its heading and NOTE up to date: update(schedules, background), as
- *  /v1/schedules and /v1/background list them. */
-export function createUnattended(heading, list, note) {
+/** Keeps LIST (<ul>), its heading, NOTE and PEERSNOTE up to date: update(schedules, background,
+ *  peers), as /v1/schedules, /v1/background and /v1/peers list them. */
+export function createUnattended(heading, list, note, peersNote) {
   const rows = new Map(); // schedule id -> <li>
 
-  return (schedules, background) => {
+  return (schedules, background, peers) => {
     const shown = schedules.map((schedule) => {
       if (!rows.has(schedule.id)) rows.set(schedule.id, rowOf());
       fillRow(rows.get(schedule.id), schedule);
@@ -18,6 +19,8 @@ export function createUnattended(heading, list, note) {
     heading.hidden = list.hidden = shown.length === 0;
     setChildren(list, shown);
     setText(note, backgroundText(background));
+    setText(peersNote, peers.length ? `Peers: ${peers.map(peerText).join(" ")}` : "");
+    peersNote.hidden = peers.length === 0;
   };
 }
 
@@ -38,6 +41,16 @@ function backgroundText({ budget_percent: budget, target_percent: target, every_
         Math.max(...standing.map(({ weakest_bound: weakest }) => weakest)))}, and the oldest last run was at ${clock(oldest)}.`
     : "";
   return `Background evidence: at most ${budget} % of each device's time, every ${duration(every)}, until a bound is below ${target} %.${stand}${gave}`;
+}
+
+/** "east: 12 runs, read up to 3 s ago." for people. */
+function peerText({ name, state, cause, taken, refused, folded, lag_seconds: lag }) {
+  const missing = [[refused, "refused"], [folded, "missing, which it had folded"]].filter(([runs]) => runs > 0);
+  const counts = missing.map(([runs, how]) => `, ${count(runs)} ${how}`).join("");
+  const seen = lag === null ? "not yet read to the end" : `read up to ${duration(lag)} ago`;
+  const well = ["new", "waiting", "pulling"].includes(state);
+  const wrong = well ? "" : `, ${state.replaceAll("_", " ")}${cause ? ` (${cause})` : ""}`;
+  return `${name}: ${counted(taken, "run")}${counts}, ${seen}${wrong}.`;
 }
 
 function rowOf() {

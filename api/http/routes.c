@@ -9,6 +9,7 @@
 #include "daemon/evidence/subject.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/outcome.h"
+#include "daemon/jobs/peer_run.h"
 #include "daemon/trace/trace.h"
 
 static const char *view_choice(int index)

@@ -6,6 +6,7 @@
  *   reprod submit FILE            submits a job
  *   reprod wait JOB               until it is over
  *   reprod drift FROM TO          what changed between two environments
+ *   reprod export                 its runs, for another service (daemon/peers/)
  *   reprod check                  a gate: whether results are equal (gate.h)
  *   reprod baseline               what a service knows cases to give (baseline.h)
  *   reprod preflight              whether this machine's devices compute as their equals
@@ -29,6 +30,7 @@ int matrix_main(int argc, char **argv);
 int submit_main(int argc, char **argv);
 int wait_main(int argc, char **argv);
 int drift_main(int argc, char **argv);
+int export_main(int argc, char **argv);
 
 /* Its exit status: 0, all cases are equal; 1, some are different; 2, some are unverified,
  * or the command line is wrong; 3, no service answers. */

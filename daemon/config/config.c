@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
 #include "daemon/config/hosts.h"
+#include "daemon/config/peers.h"
 #include "daemon/evidence/recipe.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/request.h"
@@ -42,6 +43,7 @@ void config_init(struct config *config)
         .grace_ms = 2000,
         .stacks = json_array(),
         .hosts = json_array(),
+        .peers = json_array(),
         .profiles = json_array(),
         .gpu_reports = json_array(),
         .workloads = json_array(),
@@ -55,6 +57,7 @@ void config_release(struct config *config)
     free(config->read_only);
     json_decref(config->stacks);
     json_decref(config->hosts);
+    json_decref(config->peers);
     json_decref(config->profiles);
     json_decref(config->gpu_reports);
     json_decref(config->workloads);
@@ -190,8 +193,8 @@ struct settings {
     int stale_after_hours, connection_limit, open_items_limit, grace_ms,
         backup_every_hours;
     int retention_days, retention_runs;
-    const json_t *stacks, *hosts, *profiles, *gpu_reports, *workloads, *background,
-        *screening;
+    const json_t *stacks, *hosts, *peers, *profiles, *gpu_reports, *workloads,
+        *background, *screening;
 };
 
 /* One row a setting. */
@@ -222,6 +225,8 @@ static const struct in_member settings_members[] = {
       .most = 600000 },
     { "stacks", IN_ARRAY, IN_AT(struct settings, stacks), IN_OPTIONAL, .item = &a_stack },
     { "hosts", IN_ARRAY, IN_AT(struct settings, hosts), IN_OPTIONAL, .item = &a_host },
+    { "peers", IN_ARRAY, IN_AT(struct settings, peers), IN_OPTIONAL, .most = PEERS_MAX,
+      .item = &peers_element },
     { "profiles", IN_ARRAY, IN_AT(struct settings, profiles), IN_OPTIONAL,
       .item = &a_path },
     { "gpu_reports", IN_ARRAY, IN_AT(struct settings, gpu_reports), IN_OPTIONAL,
@@ -324,6 +329,7 @@ static void take(struct config *config, const struct settings *s)
     config->backup_every_hours = s->backup_every_hours;
     take_array(&config->stacks, s->stacks);
     take_array(&config->hosts, s->hosts);
+    take_array(&config->peers, s->peers);
     take_array(&config->profiles, s->profiles);
     take_array(&config->gpu_reports, s->gpu_reports);
     take_array(&config->workloads, s->workloads);
@@ -354,6 +360,9 @@ static enum err_code read_settings(struct config *config, const char *file,
     }
     workloads = complete_workloads(file, settings.workloads, err);
     hosts = err->code == ERR_OK ? hosts_expand(settings.hosts, file, err) : NULL;
+    if (err->code == ERR_OK && settings.peers) {
+        peers_check(settings.peers, hosts, settings.stacks, file, err);
+    }
     if (err->code == ERR_OK) {
         settings.workloads = settings.workloads ? workloads : NULL;
         settings.hosts = settings.hosts ? hosts : NULL;

@@ -39,6 +39,8 @@ struct config {
     json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
     json_t *hosts;       /* array of {"name","launch":[argv]}, one each
                             (daemon/config/hosts.h); empty: this host */
+    json_t *peers;       /* array of {"name","launch":[argv],"every_seconds"?}
+                            (daemon/config/peers.h) */
     json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
 };
 

@@ -17,3 +17,12 @@ void captured_tensor_release(struct captured_tensor *tensor)
     tensor->shape = NULL;
     tensor->data = NULL;
 }
+
+/* Ten times what the memory of any device gives; a run takes a second at least, so that
+ * no clock decides. */
+bool run_hashed_too_fast(int64_t bytes, double wall_ms)
+{
+    static const double bytes_a_ms = 1e11;
+
+    return (double)bytes > (wall_ms > 1000 ? wall_ms : 1000) * bytes_a_ms;
+}

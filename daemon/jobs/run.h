@@ -84,6 +84,9 @@ enum { RUN_TELEMETRY_MAX = 4096 }; /* bytes of one sample */
 /* Whether load computed on the device during RUN. */
 bool run_is_contended(const struct run_record *run);
 
+/* Whether nothing hashes so many BYTES in WALL_MS, the life of a process. */
+bool run_hashed_too_fast(int64_t bytes, double wall_ms);
+
 /* A tensor that a run captured: its place read or wrote it. */
 struct captured_tensor {
     bool is_out;                /* written; else read */

@@ -52,16 +52,6 @@ static bool said_elsewhere(const struct run_judge *judge, const struct run_exit 
            memmem(exit->log, exit->log_length, sign, strlen(sign));
 }
 
-/* Ten times what the memory of any device gives; a run takes a second at least, so that
- * no clock decides. */
-static bool hashed_too_fast(const struct run_judge *judge, const struct run_exit *exit)
-{
-    static const double bytes_a_ms = 1e11;
-    double ms = exit->wall_ms > 1000 ? exit->wall_ms : 1000;
-
-    return (double)judge->run.bytes_hashed > ms * bytes_a_ms;
-}
-
 /* Of a process that ended by itself. */
 static enum outcome judge_exit(const struct run_judge *judge, const struct run_exit *exit,
                                char *ret_cause)
@@ -90,7 +80,8 @@ static enum outcome judge_exit(const struct run_judge *judge, const struct run_e
         return conclude(ret_cause, OUTCOME_INVALID, "exit status %d after the end event",
                         exit->exit_code);
     }
-    if (judge->end_outcome == OUTCOME_COMPLETED && hashed_too_fast(judge, exit)) {
+    if (judge->end_outcome == OUTCOME_COMPLETED &&
+        run_hashed_too_fast(judge->run.bytes_hashed, exit->wall_ms)) {
         return conclude(ret_cause, OUTCOME_INVALID,
                         "no proof of work: nothing hashes %lld bytes in %.0f ms",
                         (long long)judge->run.bytes_hashed, exit->wall_ms);

@@ -335,6 +335,44 @@ CREATE TABLE lost_commits (
     found_ms    INTEGER NOT NULL,
     accepted_ms INTEGER           -- when a person acknowledged it
 ) STRICT;
+CREATE TABLE peer (
+    name         TEXT NOT NULL PRIMARY KEY,
+    service      TEXT NOT NULL CHECK (length(service) = 16),
+    reprod       TEXT NOT NULL,
+    cursor       TEXT NOT NULL CHECK (length(cursor) = 26), -- id of the last run that was passed
+    taken        INTEGER NOT NULL DEFAULT 0, -- runs
+    known        INTEGER NOT NULL DEFAULT 0, -- that were here already
+    folded       INTEGER NOT NULL DEFAULT 0, -- that it had folded before they were read: a gap
+    of_peers     INTEGER NOT NULL DEFAULT 0, -- that it has from others: it does not hand them on
+    pulled_ms    INTEGER NOT NULL,           -- the last page
+    caught_up_ms INTEGER NOT NULL DEFAULT 0, -- the last page behind which there was nothing; 0: none
+    waits_for    TEXT NOT NULL DEFAULT '',   -- its run that goes on and holds later ones back
+    sum          INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE TABLE peer_job (
+    job    INTEGER PRIMARY KEY REFERENCES job (number),
+    origin INTEGER NOT NULL REFERENCES peer_origin (number), -- when the first of its runs was taken
+    sum    INTEGER
+) STRICT;
+CREATE TABLE peer_origin (
+    number   INTEGER PRIMARY KEY AUTOINCREMENT,
+    peer     TEXT NOT NULL CHECK (peer <> ''),            -- its name in the configuration, then
+    service  TEXT NOT NULL CHECK (length(service) = 16),  -- as it calls itself
+    reprod   TEXT NOT NULL,                               -- its version
+    first_ms INTEGER NOT NULL,
+    sum      INTEGER,
+    UNIQUE (peer, service, reprod)
+) STRICT;
+CREATE TABLE peer_refusal (
+    peer   TEXT NOT NULL,
+    reason TEXT NOT NULL,    -- enum peer_refusal (daemon/jobs/peer_run.h)
+    runs   INTEGER NOT NULL CHECK (runs >= 1),
+    run    TEXT NOT NULL,    -- the last one
+    words  TEXT NOT NULL,    -- what was wrong with it
+    at_ms  INTEGER NOT NULL,
+    sum    INTEGER,
+    PRIMARY KEY (peer, reason)
+) STRICT, WITHOUT ROWID;
 CREATE TABLE quarantine (
     cell        INTEGER NOT NULL REFERENCES cell (id),
     run         TEXT NOT NULL,

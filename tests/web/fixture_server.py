@@ -166,6 +166,8 @@ class Fixture:
             return status, {"type": "about:blank", "title": "It did not work", "status": status, "detail": detail}
         if path == "/readyz":
             return 200, {"status": "ready", "version": "0", "conditions": self.state.get("conditions", [])}
+        if path == "/v1/peers":
+            return 200, {"items": self.state.get("peers", []), "next": None}
         if path == "/v1/background":
             return 200, self.state.get("background", {"budget_percent": 0, "target_percent": 1, "target_days": 30,
                                                       "every_seconds": 300, "items": []})

@@ -1,4 +1,4 @@
-"""Schedules and background evidence on the page."""
+"""Schedules, background evidence and peers on the page."""
 from page import all_of, console_errors, js, open_page, text, wait_for
 
 NIGHTLY = {"id": "01M85BZ2PB9P4GGHC5X3N0KK4K", "name": "nightly <b>", "every": None, "calendar": "30 2 * * *",
@@ -38,3 +38,17 @@ def test_where_there_are_none(browser, fixture):
     wait_for("the note", lambda: "is off" in text(browser, "#background"))
     assert js(browser, "return document.getElementById('schedules').hidden") is True
     assert js(browser, "return document.getElementById('schedules-heading').hidden") is True
+    assert js(browser, "return document.getElementById('peers').hidden") is True
+
+
+def test_peers(browser, fixture):
+    server = fixture("filled")
+    east = {"name": "east", "state": "pulling", "cause": None, "taken": 1200, "refused": 0, "folded": 0, "lag_seconds": 65}
+    server.state["peers"] = [east, {**east, "name": "west", "state": "same_service", "cause": "it is <b>", "taken": 1,
+                                    "refused": 2, "folded": 3, "lag_seconds": None}]
+    open_page(browser, server.url)
+    wait_for("the peers", lambda: "east" in text(browser, "#peers"))
+    assert text(browser, "#peers") == (
+        "Peers: east: 1,200 runs, read up to 65 s ago. west: 1 run, 2 refused, 3 missing, which it had folded, "
+        "not yet read to the end, same service (it is <b>).")
+    assert console_errors(browser) == []

@@ -10,7 +10,14 @@
 /* A chain of statements that undoes many versions is longer than C99 promises. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
-#define UNDO_37 "DELETE FROM table_total WHERE name = 'lost_commits';"
+#define UNDO_39                                                                          \
+    "DELETE FROM table_total WHERE name IN ('peer', 'peer_job', 'peer_origin',"          \
+    " 'peer_refusal');"                                                                  \
+    "DROP TABLE peer_refusal;"                                                           \
+    "DROP TABLE peer;"                                                                   \
+    "DROP TABLE peer_job;"                                                               \
+    "DROP TABLE peer_origin;"
+#define UNDO_37 UNDO_39 "DELETE FROM table_total WHERE name = 'lost_commits';"
 #define UNDO_35                                                                          \
     UNDO_37                                                                              \
     "ALTER TABLE screening DROP COLUMN sum;"                                             \

@@ -13,6 +13,7 @@
 #include "db/migrate.h"
 #include "db/recurring/schedules.h"
 #include "db/tx.h"
+#include "tests/unit/db/migrations_undo.h"
 
 /* One row of each table in which the fixture stores none. */
 #define A_HOST                                                                           \
@@ -29,6 +30,14 @@
     "INSERT INTO schedule (id, name, every_seconds, calendar, spread_seconds, paused,"   \
     " created_ms, next_ms, request, posted) VALUES ('01S00000000000000000000000', 's',"  \
     " 60, '', -1, 0, 1, 2, '{}', '{}');"
+#define A_PEER                                                                           \
+    "INSERT INTO peer_origin (peer, service, reprod, first_ms)"                          \
+    " VALUES ('p', '0000000000000001', '1', 1);"                                         \
+    "INSERT INTO peer_job (job, origin) SELECT j.number, o.number FROM job j,"           \
+    " peer_origin o;"                                                                    \
+    "INSERT INTO peer (name, service, reprod, cursor, pulled_ms) VALUES ('p',"           \
+    " '0000000000000001', '1', '00000000000000000000000000', 1);"                        \
+    "INSERT INTO peer_refusal VALUES ('p', 'damaged', 1, 'r', 'w', 1, NULL);"
 #define TELEMETRY                                                                        \
     "INSERT INTO run_telemetry SELECT min(id), '{}', NULL, reprod_sum(min(id), '{}', "   \
     "NULL) FROM run;"
@@ -52,7 +61,7 @@ static const char OTHERS[] = A_HOST A_SCHEDULE A_SCREENING TELEMETRY
     " LIMIT 1;"
     "INSERT INTO quarantine (cell, run, reason, found_ms) SELECT min(id), '', 'x', 1"
     " FROM cell;"
-    "INSERT INTO lost_commits VALUES (1, 2, 3, 4);"
+    "INSERT INTO lost_commits VALUES (1, 2, 3, 4);" A_PEER
     "INSERT INTO accepted_loss (at_ms, what) VALUES (1, 'x');";
 
 static enum err_code execute(struct tx *tx, void *arg, struct err *err)
@@ -138,6 +147,7 @@ static void test_every_table(void **state)
         "screening_job", "screening",   "device",         "host",
         "cell_history",  "environment", "library_list",   "case_key",
         "job_item",      "job",         "quarantine",     "accepted_loss",
+        "peer_job",      "peer_origin", "peer",           "peer_refusal",
     };
     struct fixture *f = *state;
     struct told told;
@@ -281,11 +291,12 @@ static void test_totals_through_a_migration(void **state)
 /* Version 35 had numbers for what stands in events. */
 static void go_back(struct fixture *f, const char *edit)
 {
-    char *sql = xasprintf(
-        "UPDATE table_total SET sums = (SELECT reprod_xor(id) FROM event)"
-        " WHERE name = 'event'; DELETE FROM table_total WHERE name = 'lost_commits';"
-        "%s; PRAGMA user_version = 35",
-        edit);
+    char *sql =
+        xasprintf(UNDO_37
+                  "UPDATE table_total SET sums = (SELECT reprod_xor(id) FROM event)"
+                  " WHERE name = 'event';"
+                  "%s; PRAGMA user_version = 35",
+                  edit);
     sqlite3 *db;
 
     fixture_close(f);

@@ -1,0 +1,1 @@
+-- Version 38: webhooks.
