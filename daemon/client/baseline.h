@@ -38,8 +38,8 @@ bool baseline_lists(const json_t *names, const char *name);
 const json_t *baseline_find(const json_t *baseline, const char *environment,
                             const json_t *item);
 
-/* On how many devices other than DEVICE that entry was seen: none if it was seen on slices
- * of GPU alone, the GPU that DEVICE is a slice of ("": it is not known which). */
+/* On how many devices other than DEVICE that entry was seen: none if it was seen on
+ * slices of GPU alone, the GPU that DEVICE is a slice of ("": it is not known which). */
 int64_t baseline_others(const json_t *entry, const char *device, const char *gpu);
 
 /* The entry of the case of CELL, as GET /v1/cells/{id}/devices?state=agrees shows it: a

@@ -151,15 +151,15 @@ static struct counted count_runs(const json_t *runs, const json_t *item)
     return counted;
 }
 
-/* The GPU that DEVICE is, or is a slice of; "": it is not known of which. */
+/* The GPU that DEVICE is, or is a slice of; "": it is not known of which, or DEVICE is
+ * none of DEVICES. */
 static const char *gpu_of(const json_t *devices, const char *device)
 {
-    const json_t *attributes =
-        json_object_get(find_text(devices, "id", device), "attributes");
-    const char *gpu = in_text_or_empty(attributes, "gpu_uuid");
+    const json_t *found = find_text(devices, "id", device);
+    const char *gpu = in_text_or_empty(json_object_get(found, "attributes"), "gpu_uuid");
     bool is_slice = strncmp(device, SLICE, sizeof SLICE - 1) == 0;
 
-    return gpu[0] || is_slice ? gpu : device;
+    return gpu[0] || is_slice ? gpu : found ? device : "";
 }
 
 /* Other devices of CELL with the digest that ROW has.  Slices of one GPU have what is

@@ -33,6 +33,7 @@ struct device {
 struct scene {
     struct device devices[DEVICES_MAX];
     int count;
+    int elsewhere; /* so many of them, the last, are of another machine */
     const char *agreement, *reason;
     const char *baseline; /* its digest; NULL: there is none */
     int others;           /* devices of the baseline that are not here; G0 is one more */
@@ -93,7 +94,8 @@ static json_t *baseline_of(const struct scene *scene)
 static json_t *judged(const struct scene *scene)
 {
     json_t *devices = json_array(), *items = json_array(), *runs = json_array(),
-           *rows = json_array(), *used = json_array(), *cells, *report;
+           *rows = json_array(), *used = json_array(), *elsewhere = json_array(), *cells,
+           *report;
     json_t *baseline = baseline_of(scene);
 
     for (int i = 0; i < scene->count; i++) {
@@ -101,7 +103,7 @@ static json_t *judged(const struct scene *scene)
         char id[8];
 
         snprintf(id, sizeof id, "%s%d", scene->slices ? "MIG-" : "G", i);
-        json_array_append_new(devices,
+        json_array_append_new(i < scene->count - scene->elsewhere ? devices : elsewhere,
                               json_pack("{s:s, s:s, s:s, s:{s:s*}}", "id", id, "model",
                                         "m", "backend", d->is_cpu ? "cpu" : "cuda",
                                         "attributes", "gpu_uuid", d->gpu));
@@ -126,6 +128,7 @@ static json_t *judged(const struct scene *scene)
                                                        baseline, scene->baseline_error,
                                                        NULL, scene->gpus });
     assert_non_null(report);
+    json_decref(elsewhere);
     json_decref(devices);
     json_decref(items);
     json_decref(runs);
@@ -184,6 +187,9 @@ static void test_without_an_equal_nothing_passes(void **state)
     (void)state;
     expect(&(struct scene){ .devices = { A }, .count = 1 }, "unverified", "u",
            "no equal of it is here, and there is no baseline");
+    /* What the service knows of another machine. */
+    expect(&(struct scene){ .devices = { A, A }, .count = 2, .elsewhere = 1 },
+           "unverified", "u", "no equal of it is here");
     /* The baseline was measured on this device itself. */
     expect(&(struct scene){ .devices = { A }, .count = 1, .baseline = "a" }, "unverified",
            "u", "and the baseline has none");
