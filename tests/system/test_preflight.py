@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from service import BUILD, ROOT, Service
+from service import BUILD, ROOT, SIMULATOR, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "fleets"))
 from fleet_sim import Fleet  # noqa: E402
@@ -253,6 +253,19 @@ def test_the_deadline_holds_where_a_file_does_not_answer(tmp_path, option, verdi
     os.mkfifo(tmp_path / "pipe")
     code, line = preflight(tmp_path, fleet(tmp_path, devices=4, wrong={"GPU-03": {}}), "--seconds", "10", option, str(tmp_path / "pipe"))
     assert line["verdict"] == verdict, line
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
+def test_slices_of_one_gpu_are_no_equals(tmp_path):
+    """As the worker of GPUs shows them: all that is needed, but for another GPU."""
+    worker = tmp_path / "worker"
+    worker.write_text(f'#!/bin/sh\nREPROD_CUDASIM_SEED=$$ exec {SIMULATOR} "$@"\n')
+    worker.chmod(0o755)
+    config = {"stacks": [{"name": "sim", "worker": str(worker), "library_path": str(BUILD / "tests" / "nvml"), "env": {
+        "REPROD_CUDASIM_MIG": "1g.1gb+1g.1gb", "REPROD_FAKE_NVML": str(ROOT / "tests" / "fixtures" / "nvml" / "sim_mig.txt")}}]}
+    code, line = end(tmp_path, start(tmp_path, config, "--workload", "segment_sum", "--seconds", "300"))
+    assert code == UNVERIFIED and [device["cases"]["alone"] for device in line["devices"]] == [1, 1], line
 
 
 @pytest.mark.long
