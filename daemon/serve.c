@@ -14,6 +14,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
+#include "daemon/engine/slurm.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
@@ -22,6 +23,7 @@
 #include "daemon/survey.h"
 #include "db/backup.h"
 #include "db/events.h"
+#include "db/webhooks/outbox.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
 /* A stop takes some 21 s and three times the grace at most (daemon/stopping.c), if
@@ -40,6 +42,9 @@ static int64_t run_store(void *arg)
     if (generation != s->generation) {
         s->generation = generation;
         api_events_changed(s->api);
+        if (s->delivery) {
+            delivery_changed(s->delivery, false);
+        }
     }
     return -1;
 }
@@ -92,6 +97,9 @@ static void stop(struct service *s)
 {
     if (s->stopping.stage == STOPPING_NOT) {
         loop_must_end(END_MS + 3 * s->config.grace_ms);
+        if (s->delivery) {
+            delivery_stop(s->delivery);
+        }
     }
     survey_watch_stop(s->watch);
     stopping_request(&s->stopping, clock_monotonic_ms());
@@ -164,7 +172,9 @@ static void host_said_hello(void *arg)
 static enum err_code trim_events(struct tx *tx, void *arg, struct err *err)
 {
     (void)arg;
-    return events_trim(tx, EVENTS_KEPT, err);
+    return outbox_advance(tx, clock_wall_ms(), err) == ERR_OK
+               ? events_trim(tx, EVENTS_KEPT, err)
+               : err->code;
 }
 
 static void close_handles(struct service *s)
@@ -213,6 +223,7 @@ static void on_tick(uv_timer_t *timer)
         pump_kick(&s->api_pump);
         return;
     }
+    slurm_tick(s->slurm, clock_monotonic_ms());
     fleet_tick(s->fleet, clock_monotonic_ms());
     service_free_replaced(s, false);
     if (s->reads_only) {
@@ -226,6 +237,7 @@ static void on_tick(uv_timer_t *timer)
     survey_watch_update(s->watch);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
+    service_notice(s);
     peers_tick(s->peers, clock_monotonic_ms());
     if (++s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
@@ -346,14 +358,17 @@ static void open_fleet(struct service *s)
         .loop = &s->loop,
         .config = &s->config,
         .store = s->store,
+        .scheduler = s->scheduler,
         .idle = s->reads_only,
         .hello = host_said_hello,
         .arg = s,
+        .engine = service_engine(s),
     };
 
     s->runner = runner_new(s->store, s->scheduler, &runner_hooks);
     options.runner = s->runner;
     s->fleet = fleet_new(&options);
+    service_open_engine(s);
 }
 
 static const struct catalogue *known_catalogue(void *arg)
@@ -428,6 +443,7 @@ static void run_loop(struct service *s)
     s->stopping = (struct stopping){
         .runner = s->runner,
         .fleet = s->fleet,
+        .slurm = s->slurm,
         .peers = s->peers,
         .api = s->api,
         .store = s->store,
@@ -497,6 +513,7 @@ static int serve(struct service *s, struct err *err)
     open_screening(s);
     open_fleet(s);
     open_changes(s);
+    service_open_webhooks(s);
     survey_watch_open(s->watch, s->fleet, s->config.address, api_port(s->api));
     localiser_tick(s->localiser);
     run_loop(s);
@@ -508,11 +525,15 @@ static void release(struct service *s)
 {
     api_close(s->api);
     store_close(s->store);
+    delivery_free(s->delivery);
+    notices_free(s->notices);
     changes_free(s->changes);
     screener_free(s->screener);
     free(s->folding); /* between two slices of it */
     service_free_replaced(s, true);
     fleet_free(s->fleet);
+    slurm_free(s->slurm);
+    free(s->slurm_name);
     peers_free(s->peers);
     runner_free(s->runner);
     survey_watch_free(s->watch);

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs",
+PURE = ["daemon/base", "daemon/evidence", "daemon/trace", "daemon/jobs", "daemon/webhooks",
         "workloads/instruments"]
 DAEMON = PURE + ["daemon/process", "daemon/config", "db", "db/integrity", "db/recurring",
                  "db/upkeep", "db/views", "db/dissent", "db/screening", "db/peers"]
@@ -22,7 +22,10 @@ ROOMS = {
     "daemon/trace": PURE,
     "daemon/jobs": PURE,
     "daemon/operations": PURE,
+    "daemon/webhooks": PURE,
+    "daemon/delivery": PURE + ["db", "db/webhooks"],
     "db": PURE + ["db/cases", "db/dissent", "db/integrity", "db/queue", "db/upkeep"],
+    "db/webhooks": PURE + ["db"],
     "db/cases": PURE + ["db"],
     "db/integrity": PURE + ["db", "db/upkeep"],
     "db/queue": ["daemon/base", "db", "db/integrity"],
@@ -33,22 +36,24 @@ ROOMS = {
     "db/screening": PURE + ["db", "db/dissent"],
     "db/peers": PURE + ["db", "db/dissent", "db/integrity", "db/upkeep"],
     "api/http": PURE + ["db", "api", "api/render"],
-    "api/render": PURE + ["db", "db/views", "db/dissent", "db/screening", "api"],
+    "api/render": PURE + ["db", "db/views", "db/dissent", "db/screening", "db/webhooks", "api"],
     "api": PURE + ["db", "db/recurring", "db/upkeep", "db/views", "db/dissent",
-                   "db/screening", "db/peers", "daemon/operations", "api/http", "api/render"],
+                   "db/screening", "db/peers", "db/webhooks", "daemon/operations", "api/http",
+                   "api/render"],
     "daemon/process": PURE,
     "daemon/config": PURE,
     "daemon/client": PURE,
     "daemon/link": PURE + ["daemon/process"],
     "daemon/run": PURE + ["daemon/process", "daemon/link", "db"],
     "daemon/fleet": DAEMON + ["daemon/link", "daemon/run"],
+    "daemon/engine": PURE + ["daemon/process"],
     "daemon/localise": PURE + ["db"],
     "daemon/peers": PURE + ["daemon/process", "daemon/config", "daemon/link",
                             "daemon/run", "db", "db/peers"],
     "daemon/agent": PURE + ["daemon/process", "daemon/config"],
     "daemon": DAEMON + ["api", "api/render", "daemon/run", "daemon/fleet",
-                        "daemon/localise", "daemon/agent", "daemon/client",
-                        "daemon/peers"],
+                        "daemon/localise", "daemon/agent", "daemon/client", "daemon/delivery",
+                        "daemon/engine", "daemon/peers", "db/webhooks"],
     "workloads/instruments": ["workloads", "daemon/base"],
     "workloads/shared": WORKER,
     "workloads/worker": WORKER,
@@ -66,6 +71,7 @@ LIBRARIES = [
     (r"sqlite3\.h", ["db"]),
     (r"(cuda|cudnn|cublas)[a-zA-Z_0-9]*\.h|nccl\.h|nvml\.h", ["cuda"]),
     (r"zlib\.h", ["daemon/trace"]),
+    (r"gnutls/.*\.h", ["daemon/webhooks", "daemon/delivery"]),
     (r"jansson\.h", ["api", "daemon"]),
 ]
 FOLDER_MAX = 45

@@ -190,6 +190,12 @@ check-prometheus: all get-prometheus $(SELFTEST)
 get-prometheus:
 	@tests/get-prometheus.sh $(PROMETHEUS_CACHE)
 	@tests/get-grafana-types.sh $(PROMETHEUS_CACHE) || echo "  skipped: the types of Grafana's dashboards"
+# A real Slurm on this machine; likewise (3.5 MB).
+export SLURM_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/reprod/slurm
+check-slurm: all get-slurm $(SELFTEST)
+	@MAKEFLAGS= $(RUN_PYTEST) -s tests/system/test_slurm.py
+get-slurm:
+	@tests/get-slurm.sh $(SLURM_CACHE)
 $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
@@ -197,4 +203,5 @@ $(PYTORCH_CACHE)/installed:
 .PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
         large-database fleets \
         detection bench fuzz \
-        fuzz-program check-stacks check-frameworks check-pytorch check-keras check-prometheus get-prometheus mutate
+        fuzz-program check-stacks check-frameworks check-pytorch check-keras check-prometheus get-prometheus check-slurm get-slurm \
+        mutate

@@ -39,13 +39,14 @@ static void become_service(const struct local *local, pid_t parent, char **argv)
 }
 
 static char words[][16] = { "reprod",   "serve",       "--no-survey", "--data",
-                            "--listen", "127.0.0.1:0", "--config" };
+                            "--listen", "127.0.0.1:0", "--config",    "--no-webhooks" };
 
 static enum err_code spawn(struct local *local, const char *config, const char *data,
                            struct err *err)
 {
-    char *argv[] = { words[0],       words[1], words[2], words[3],
-                     (char *)data,   words[4], words[5], config ? words[6] : NULL,
+    char *argv[] = { words[0],       words[1],     words[2],
+                     words[3],       (char *)data, words[4],
+                     words[5],       words[7],     config ? words[6] : NULL,
                      (char *)config, NULL };
     pid_t parent = getpid();
 
@@ -140,10 +141,13 @@ static bool has_heard_all(const struct server *server, bool *ret_lost, struct er
     json_array_foreach(hosts, i, host)
     {
         const char *cause = in_text(host, "cause");
+        const char *state = in_text_or_empty(host, "state");
 
-        if (!json_is_true(json_object_get(host, "online")) && !*ret_lost) {
+        /* One that is released has said it, and one that waits does as it should. */
+        if (!json_is_true(json_object_get(host, "online")) &&
+            strcmp(state, "released") != 0 && !*ret_lost) {
             all = false;
-            *ret_lost = cause != NULL;
+            *ret_lost = cause != NULL && strcmp(state, "waiting") != 0;
             err_set(err, ERR_BUSY, "host %s is not online: %s",
                     in_text_or_empty(host, "name"),
                     cause ? cause : "its agent has said nothing yet");

@@ -144,7 +144,7 @@ static bool device_chosen(const struct expansion *x, const struct device_stack *
 {
     return name_list_allows(x->request->stacks, d->stack) &&
            (x->request->devices ? name_list_allows(x->request->devices, d->id)
-                                : d->online);
+                                : device_is_there(d));
 }
 
 /* Whether D's worker has the workload that the catalogue of all workers has as W. */

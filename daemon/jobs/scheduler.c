@@ -480,6 +480,25 @@ bool scheduler_uses(const struct scheduler *s, const char *device)
     return false;
 }
 
+void scheduler_each_device(const struct scheduler *s,
+                           void (*visit)(void *arg, const char *device), void *arg)
+{
+    for (int i = 0; i < s->count; i++) {
+        const struct open_job *job = s->jobs[i];
+        const char *last = "";
+
+        for (int j = job->first_open; j < job->count; j++) {
+            const char *device = job->items[j].device;
+
+            if ((!item_done(&job->items[j]) || job->in_flight[j]) &&
+                strcmp(device, last) != 0) {
+                visit(arg, device);
+                last = device;
+            }
+        }
+    }
+}
+
 int scheduler_open_jobs(const struct scheduler *s)
 {
     return s->count;

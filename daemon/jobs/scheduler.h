@@ -94,6 +94,11 @@ bool scheduler_progress(const struct scheduler *scheduler, const char *job,
 /* Whether an open job has runs for DEVICE, or one in flight. */
 bool scheduler_uses(const struct scheduler *scheduler, const char *device);
 
+/* Calls VISIT for each device for which an open job has runs, or one in flight; for some
+ * more than once. */
+void scheduler_each_device(const struct scheduler *scheduler,
+                           void (*visit)(void *arg, const char *device), void *arg);
+
 int scheduler_open_jobs(const struct scheduler *scheduler);
 
 /* Items of the open jobs together, also those that are done. */

@@ -108,7 +108,7 @@ static enum err_code add_devices(const struct fleet_part *fleet, struct survey_j
     for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
         const struct device_stack *device = &fleet->devices[i];
 
-        if (!device->online || !is_first(fleet, i)) {
+        if (!device_is_there(device) || !is_first(fleet, i)) {
             continue;
         }
         code = add_device(fleet, device->id, jobs, problems);

@@ -1,5 +1,6 @@
 #include "daemon/run/runner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
+#include "daemon/process/wire.h"
 #include "daemon/run/run_judge.h"
 #include "db/runs.h"
 
@@ -238,6 +240,7 @@ static void next_run(struct slot *slot)
     struct scheduler_pick pick;
 
     if (r->stopped || !slot->link || slot->state != SLOT_IDLE ||
+        !link_takes_runs(slot->link) ||
         (r->hooks.waits && r->hooks.waits(r->hooks.arg, slot->device)) ||
         !scheduler_next(r->scheduler, slot->device, &pick)) {
         return;
@@ -281,18 +284,42 @@ void runner_device_online(struct runner *r, const char *device, struct link *lin
     next_run(slot);
 }
 
+/* The run did not end while its agent was told to: nobody can blame it. */
+static void preempted(struct slot *slot, const char *ending, const char *cause)
+{
+    char text[CASE_TITLE_SIZE * 2];
+
+    snprintf(text, sizeof text, "preempted: %.100s: %.150s", ending, cause);
+    wire_clean(text);
+    finish_as(slot, OUTCOME_CANCELLED, slot->cancelled ? slot->cancel_cause : text);
+}
+
 void runner_link_closed(struct runner *r, struct link *link, const char *cause)
 {
+    const char *ending = link_ending(link);
+
     for (int i = 0; i < r->count; i++) {
         struct slot *slot = r->slots[i];
 
         if (slot->link == link) {
             slot->link = NULL;
-            if (slot->state == SLOT_RUNNING) {
+            if (slot->state == SLOT_RUNNING && ending) {
+                preempted(slot, ending, cause);
+            } else if (slot->state == SLOT_RUNNING) {
                 finish_as(slot, OUTCOME_LOST, cause);
             }
         }
     }
+}
+
+int runner_link_busy(const struct runner *r, const struct link *link)
+{
+    int busy = 0;
+
+    for (int i = 0; i < r->count; i++) {
+        busy += r->slots[i]->link == link && r->slots[i]->state != SLOT_IDLE;
+    }
+    return busy;
 }
 
 void runner_kick(struct runner *r)
@@ -434,6 +461,11 @@ void runner_exited(struct runner *r, struct link *link, const char *run,
     run_judge_finish(&slot->judge, exit, &slot->run, &slot->result);
     if (slot->run.outcome == OUTCOME_CANCELLED && slot->cancelled) {
         copy_text(slot->run.cause, sizeof slot->run.cause, slot->cancel_cause);
+    } else if (slot->run.outcome == OUTCOME_CANCELLED && link_ending(link)) {
+        snprintf(slot->run.cause, sizeof slot->run.cause,
+                 "preempted: %.100s, and it did not end within the notice",
+                 link_ending(link));
+        wire_clean(slot->run.cause);
     }
     finish(slot);
 }
@@ -443,7 +475,9 @@ void runner_refused(struct runner *r, struct link *link, const char *run,
 {
     struct slot *slot = slot_of_run(r, link, run);
 
-    if (slot) {
+    if (slot && link_ending(link)) {
+        preempted(slot, link_ending(link), cause);
+    } else if (slot) {
         finish_as(slot, OUTCOME_INFRA, cause);
     }
 }
