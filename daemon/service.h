@@ -127,6 +127,14 @@ void service_free_replaced(struct service *service, bool all);
 /* Devices may have to be screened: some may be there, or the configuration changed. */
 void service_screen(struct service *service);
 
+/* Opens the database of the configuration, or the backup that is to be shown.  Returns an
+ * enum exit_code, with ERR filled where it is not 0. */
+int service_open_store(struct service *service, struct err *err);
+
+/* Where the store refuses writes: what is there is shown, nothing runs, and the health of
+ * the service says why. */
+void service_tell_read_only(struct service *service);
+
 /* Takes over what the database has of the last service; where nothing is stored, what is
  * wrong with it only. */
 enum err_code service_resume(struct service *service, struct err *err);

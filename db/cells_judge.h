@@ -40,6 +40,10 @@ enum err_code cells_fold_counts(struct tx *tx, struct cell_row *row,
 enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
                                  const struct run_summary *summary, struct err *err);
 
+/* Grows when CELL varies under further conditions, or in a further hour. */
+enum err_code cells_count_varied(struct tx *tx, int64_t cell, int64_t *ret_count,
+                                 struct err *err);
+
 /* Counts in ROW which stored runs completed since its last failure. */
 enum err_code cells_count_since_failure(struct tx *tx, struct cell_row *row,
                                         struct err *err);

@@ -11,9 +11,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/agent_log.h"
+#include "daemon/link/agent_process.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
-#include "daemon/process/spawn.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
 
@@ -30,84 +30,6 @@ enum {
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
 };
-
-/* The process at the other end. */
-struct process {
-    pid_t pid;
-    int pidfd;
-    int in, out, err; /* the daemon's ends of its standard input, output and error */
-};
-
-enum { STDIN_PIPE, STDOUT_PIPE, STDERR_PIPE, PIPES };
-
-/* The array is the caller's, the texts are borrowed. */
-static char **agent_environment(char *parent)
-{
-    size_t count = 0;
-    char **list;
-
-    while (environ[count]) {
-        count++;
-    }
-    list = xcalloc(count + 2, sizeof *list);
-    list[0] = parent;
-    memcpy(list + 1, environ, count * sizeof *list);
-    return list;
-}
-
-static void close_pipes(int pipes[PIPES][2], int count)
-{
-    for (int i = 0; i < count; i++) {
-        close(pipes[i][0]);
-        close(pipes[i][1]);
-    }
-}
-
-static enum err_code open_pipes(int pipes[PIPES][2], struct err *err)
-{
-    for (int i = 0; i < PIPES; i++) {
-        if (spawn_pipe(pipes[i], err) != ERR_OK) {
-            close_pipes(pipes, i);
-            return err->code;
-        }
-    }
-    return ERR_OK;
-}
-
-/* Its environment is that of this process, with REPROD_PARENT: the pid of this process.
- * An agent that is a child of this process dies with it. */
-static enum err_code process_start(char *const *argv, struct process *ret_process,
-                                   struct err *err)
-{
-    int pipes[PIPES][2];
-    char parent[64];
-    char **environment;
-    enum err_code rc;
-
-    if (open_pipes(pipes, err) != ERR_OK) {
-        return err->code;
-    }
-    snprintf(parent, sizeof parent, "REPROD_PARENT=%d", (int)getpid());
-    environment = agent_environment(parent);
-    rc = spawn(&(struct spawn){ .path = argv[0],
-                                .argv = argv,
-                                .env = environment,
-                                .fds = { pipes[STDIN_PIPE][0], pipes[STDOUT_PIPE][1],
-                                         pipes[STDERR_PIPE][1], -1 } },
-               &ret_process->pid, &ret_process->pidfd, err);
-    free(environment);
-    if (rc != ERR_OK) {
-        close_pipes(pipes, PIPES);
-        return rc;
-    }
-    close(pipes[STDIN_PIPE][0]);
-    close(pipes[STDOUT_PIPE][1]);
-    close(pipes[STDERR_PIPE][1]);
-    ret_process->in = pipes[STDIN_PIPE][1];
-    ret_process->out = pipes[STDOUT_PIPE][0];
-    ret_process->err = pipes[STDERR_PIPE][0];
-    return ERR_OK;
-}
 
 /* How far the end of the process was pressed. */
 enum ending { NOT_ENDING, INPUT_CLOSED, TERM_SENT, KILL_SENT, GIVEN_UP };
@@ -530,7 +452,7 @@ static void in_broken(void *arg, const char *cause)
     }
 }
 
-static void watch(struct link *link, const struct process *process)
+static void watch(struct link *link, const struct agent_process *process)
 {
     const struct link_events *events = link->events;
     uint64_t ping_ms = (uint64_t)(events->ping_ms ? events->ping_ms : PING_MS);
@@ -567,13 +489,13 @@ enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
                         const struct link_events *events, void *arg,
                         struct link **ret_link, struct err *err)
 {
-    struct process process;
+    struct agent_process process;
     struct link *link;
 
     signal(SIGPIPE, SIG_IGN);
     descendants_init();
     descendants_sweep(true);
-    if (process_start(argv, &process, err) != ERR_OK) {
+    if (agent_process_start(argv, &process, err) != ERR_OK) {
         return err->code;
     }
     link = xcalloc(1, sizeof *link);
