@@ -12,6 +12,10 @@
 #include "daemon/run/run_event.h"
 #include "workloads/instruments/digest.h"
 
+/* As little as our own agents may say: sums over runs have to stay numbers. */
+#define NS_MAX     (INT64_C(7) * 24 * 3600 * 1000000000)
+#define AMOUNT_MAX (INT64_C(1) << 53)
+
 /* Members, as texts, which the page owns. */
 
 struct said_page {
@@ -48,6 +52,21 @@ static void check_id(struct in_reader *r, const json_t *value)
 {
     if (!id_valid(json_string_value(value))) {
         in_refuse(r, NULL, "is no id");
+    }
+}
+
+static void check_since(struct in_reader *r, const json_t *value)
+{
+    if (json_string_value(value)[0]) {
+        check_id(r, value);
+    }
+}
+
+/* Behind a slash a workload is looked for (db/fleet.h). */
+static void check_stack(struct in_reader *r, const json_t *value)
+{
+    if (strchr(json_string_value(value), '/')) {
+        in_refuse(r, NULL, "has a '/'");
     }
 }
 
@@ -163,9 +182,14 @@ static void check_seed(struct in_reader *r, const json_t *value)
     {                                                                                    \
 #member, IN_TEXT, RUN(member), .most = (room)-1, .check = check_                 \
     }
-#define COUNT(member)                                                                    \
+#define COUNT(member, most_)                                                             \
     {                                                                                    \
-#member, IN_INT, RUN(member), .least = 0, .most = INT64_MAX                      \
+#member, IN_INT, RUN(member), .least = 0, .most = (most_)                        \
+    }
+/* 0 is no time. */
+#define TIME(member)                                                                     \
+    {                                                                                    \
+#member, IN_INT, RUN(member), .least = 1, .most = INT64_MAX                      \
     }
 #define IS(member)                                                                       \
     {                                                                                    \
@@ -213,7 +237,7 @@ static const struct in_member a_fact = { .kind = IN_JSON, .check = check_fact };
 static const struct in_member run_members[] = {
     { "job", IN_TEXT, RUN(job), .check = check_id },
     { "item", IN_INT, RUN(item), .least = 0, .most = INT32_MAX },
-    COUNT(job_created_ms),
+    TIME(job_created_ms),
     { "asked", IN_INT, RUN(asked), .least = 1, .most = JOB_ITERATIONS_MAX },
     NAME(workload, CASE_NAME_SIZE),
     { "version", IN_INT, RUN(version), .least = 1, .most = INT32_MAX },
@@ -229,7 +253,8 @@ static const struct in_member run_members[] = {
     IS(unseeded),
     SEEN(subject, CASE_NAME_SIZE, check_subject),
     TEXT(subject_name, SUBJECT_NAME_SIZE),
-    NAME(stack, CASE_NAME_SIZE),
+    { "stack", IN_TEXT, RUN(stack), .least = 1, .most = CASE_NAME_SIZE - 1,
+      .check = check_stack },
     SEEN(options, RUN_OPTIONS_SIZE, check_options),
     NAME(host, CASE_TITLE_SIZE),
     TEXT(boot_id, CASE_NAME_SIZE),
@@ -238,30 +263,30 @@ static const struct in_member run_members[] = {
     TEXT(model, CASE_TITLE_SIZE),
     { "attributes", IN_OBJECT, RUN(attributes) },
     TEXT(device_state, PEER_STATE_SIZE),
-    TEXT(device_state_since, ID_SIZE),
-    COUNT(intent_ms),
-    COUNT(started_ms),
-    COUNT(finished_ms),
+    SEEN(device_state_since, ID_SIZE, check_since),
+    TIME(intent_ms),
+    COUNT(started_ms, INT64_MAX),
+    TIME(finished_ms),
     SEEN(outcome, CASE_NAME_SIZE, check_outcome),
     TEXT(cause, CASE_TITLE_SIZE * 2),
     SEEN(circumstances, RUN_CIRCUMSTANCES_SIZE, check_circumstances),
     { "environment", IN_OBJECT, RUN(environment), IN_NULLABLE, .least = 1,
       .item = &a_fact, .check = check_environment },
-    COUNT(iterations),
+    COUNT(iterations, AMOUNT_MAX),
     { "digests", IN_ARRAY, RUN(digests), .most = JOB_ITERATIONS_MAX, .item = &a_digest },
     SEEN(input_digest, DIGEST_TEXT_SIZE, check_digest),
     SEEN(weight_sum, BITS_TEXT_SIZE, check_bits),
     SEEN(loss, BITS_TEXT_SIZE, check_bits),
     TEXT(algorithm, CASE_TITLE_SIZE),
     TEXT(claim, CASE_NAME_SIZE),
-    COUNT(min_ns),
-    COUNT(median_ns),
-    COUNT(max_ns),
-    COUNT(elements),
-    COUNT(bytes_hashed),
+    COUNT(min_ns, NS_MAX),
+    COUNT(median_ns, NS_MAX),
+    COUNT(max_ns, NS_MAX),
+    COUNT(elements, AMOUNT_MAX),
+    COUNT(bytes_hashed, AMOUNT_MAX),
     TEXT(device_read_back, CASE_TITLE_SIZE),
-    COUNT(wall_ns),
-    COUNT(max_rss_kb),
+    COUNT(wall_ns, NS_MAX),
+    COUNT(max_rss_kb, AMOUNT_MAX),
     { "check", IN_OBJECT, RUN(check), IN_NULLABLE, .shape = &check_shape },
 };
 static const struct in_shape run_shape = IN_SHAPE(run_members, NULL);
@@ -409,6 +434,9 @@ static bool is_sound(const struct said_run *said, struct peer_run *run)
         peer_run_refuse(run, PEER_MALFORMED, "its environment is of another backend");
     } else if (r->finished_ms < r->intent_ms) {
         peer_run_refuse(run, PEER_MALFORMED, "it ended before it began");
+    } else if (strcmp(r->job, r->id) >= 0) {
+        /* Our own next ids would be behind that of a job of a time to come. */
+        peer_run_refuse(run, PEER_MALFORMED, "it began before its job was there");
     }
     return run->refusal == PEER_TAKEN;
 }
@@ -508,6 +536,7 @@ static enum err_code end_before(struct peer_page *page, int first, struct err *e
     }
     page->of_peers = 0;
     page->more = false;
+    page->cut = true;
     TAKE(page->cursor, first ? page->runs[first - 1].run.id : page->since);
     TAKE(page->waits_for, run->run.id);
     for (int i = first; i < page->count; i++) {
