@@ -62,6 +62,30 @@ static void check_since(struct in_reader *r, const json_t *value)
     }
 }
 
+/* An object of plain values, since our own agents' words are put beside it
+ * (db/dissent/device_states.h). */
+static bool is_state(const char *text)
+{
+    json_t *state = json_loads(text, 0, NULL);
+    bool plain = json_is_object(state);
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(state, key, value)
+    {
+        plain = plain && !json_is_object(value) && !json_is_array(value);
+    }
+    json_decref(state);
+    return plain;
+}
+
+static void check_state(struct in_reader *r, const json_t *value)
+{
+    if (json_string_value(value)[0] && !is_state(json_string_value(value))) {
+        in_refuse(r, NULL, "is no state of a device");
+    }
+}
+
 /* Behind a slash a workload is looked for (db/fleet.h). */
 static void check_stack(struct in_reader *r, const json_t *value)
 {
@@ -262,7 +286,7 @@ static const struct in_member run_members[] = {
     NAME(backend, CASE_NAME_SIZE),
     TEXT(model, CASE_TITLE_SIZE),
     { "attributes", IN_OBJECT, RUN(attributes) },
-    TEXT(device_state, PEER_STATE_SIZE),
+    SEEN(device_state, PEER_STATE_SIZE, check_state),
     SEEN(device_state_since, ID_SIZE, check_since),
     TIME(intent_ms),
     COUNT(started_ms, INT64_MAX),

@@ -249,6 +249,11 @@ static void test_what_is_wrong_with_a_run_refuses_it(void **state)
         { "{\"wall_ns\":9000000000000000000}", PEER_MALFORMED, "wall_ns" },
         { "{\"intent_ms\":0}", PEER_MALFORMED, "intent_ms" },
         { "{\"stack\":\"cuda/conv_wgrad\"}", PEER_MALFORMED, "stack has a '/'" },
+        { "{\"device_state\":\"x\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"[1]\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":[]}\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":{}}\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":1}\",\"elements\":0}", PEER_NO_PROOF, "" },
         { "{\"device_state_since\":\"x\"}", PEER_MALFORMED, "device_state_since is no id" },
         /* Our own ids would be behind it from then on. */
         { "{\"job\":\"7ZZZZZZZZZZZZZZZZZZZZZZZZZ\"}", PEER_MALFORMED, "before its job" },
