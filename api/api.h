@@ -18,6 +18,7 @@
 #include "daemon/evidence/verified.h"
 #include "daemon/jobs/device.h"
 #include "daemon/jobs/job.h"
+#include "daemon/webhooks/address.h"
 #include "db/store.h"
 
 struct api;
@@ -54,11 +55,16 @@ struct api_hooks {
     json_t *(*background)(void *arg);
     /* A change of the schedules is durable. */
     void (*schedules_changed)(void *arg);
+    /* A change of the webhooks, or of what waits for them, is durable. */
+    void (*webhooks_changed)(void *arg);
+    /* Networks that webhooks may go to although they are refused otherwise. */
+    const struct networks *(*webhook_networks)(void *arg);
     /* What is wrong with the service now; borrowed until the loop runs on. */
     const struct health *(*health)(void *arg);
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
-    /* The configured hosts as JSON array: {"name","online","cause"} (new reference). */
+    /* The configured hosts as JSON array:
+     * {"name","online","state","since","cause","node"} (new reference). */
     json_t *(*hosts)(void *arg);
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */

@@ -174,6 +174,7 @@ static enum err_code collect(struct tx *tx, struct scrape *s, struct err *err)
         figures_each_regressed(tx, s->stacks, take_regressed, f, err) != ERR_OK ||
         figures_each_dissenter(tx, s->stacks, take_dissenter, f, err) != ERR_OK ||
         screenings_count(tx, &f->screenings, err) != ERR_OK ||
+        webhooks_figures(tx, &f->webhooks, err) != ERR_OK ||
         figures_open_changes(tx, &f->changes_seen, &f->changes_measuring, err) !=
             ERR_OK) {
         return err->code;
@@ -234,6 +235,9 @@ static void take_fleet(struct figures *f, const struct api *api)
     for (int d = 0; d < entries; d++) {
         f->devices += devices[d].is_default;
         f->devices_online += devices[d].is_default && devices[d].online;
+        f->devices_released += devices[d].is_default && devices[d].released;
+        f->devices_withheld += devices[d].is_default && !devices[d].online &&
+                               strcmp(devices[d].state, "withheld") == 0;
     }
     json_array_foreach(foreign, i, host)
     {
@@ -243,6 +247,8 @@ static void take_fleet(struct figures *f, const struct api *api)
     {
         f->hosts++;
         f->hosts_online += json_is_true(json_object_get(host, "online"));
+        f->hosts_waiting +=
+            strcmp(json_string_value(json_object_get(host, "state")), "waiting") == 0;
     }
     json_decref(foreign);
     json_decref(hosts);

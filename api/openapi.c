@@ -187,6 +187,9 @@ static void responses_json(struct json_out *out, const struct route *route)
         ref_json(out, "201", "responses", name);
         snprintf(name, sizeof name, "%sReplayed", route->schema);
         ref_json(out, "200", "responses", name);
+    } else if (route->makes) {
+        snprintf(name, sizeof name, "%sCreated", route->schema);
+        ref_json(out, "201", "responses", name);
     } else {
         success_json(out, route);
     }

@@ -13,8 +13,8 @@ int restore_main(int argc, char **argv);
 int fsck_main(int argc, char **argv);
 
 /* Reads --config FILE into CONFIG (initialised), then the other options over it, wherever
- * they stand: --listen ADDRESS:PORT, --data FOLDER, --no-survey, --read-only FILE,
- * --accept-loss.  ret_argument gets the
+ * they stand: --listen ADDRESS:PORT, --data FOLDER, --no-survey, --no-webhooks,
+ * --read-only FILE, --accept-loss.  ret_argument gets the
  * one argument that is not an option, or NULL; more than one is an error.  Borrowed from
  * ARGV. */
 enum err_code options_read(int argc, char **argv, struct config *config,

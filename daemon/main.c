@@ -27,7 +27,7 @@ static int completion_main(int argc, char **argv);
 static const struct command commands[] = {
     { "serve", serve_main,
       "serve [--config FILE] [--listen ADDRESS:PORT] [--data FOLDER] [--no-survey]"
-      " [--read-only BACKUP]",
+      " [--no-webhooks] [--read-only BACKUP]",
       "run the service, or show a backup" },
     { "agent", agent_main, "agent [--stack NAME=WORKER]...",
       "run workers on this host for a service, which starts the agent" },

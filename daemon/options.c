@@ -75,6 +75,10 @@ static enum err_code read_word(struct words *w, struct config *config,
         config->background.budget_percent = 0;
         return ERR_OK;
     }
+    if (strcmp(word, "--no-webhooks") == 0) {
+        config->webhooks_wait = true;
+        return ERR_OK;
+    }
     if (strcmp(word, "--full") == 0) {
         config->fsck_full = true;
         return ERR_OK;

@@ -53,6 +53,11 @@ static int tell_later(const char *name, bool same)
     return !same;
 }
 
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
 /* Of what cannot change now; returns how many differ. */
 static int tell_what_waits(const struct config *old, const struct config *new)
 {
@@ -66,8 +71,10 @@ static int tell_what_waits(const struct config *old, const struct config *new)
            tell_later("backup_every_hours",
                       old->backup_every_hours == new->backup_every_hours) +
            tell_later("grace_ms", old->grace_ms == new->grace_ms) +
+           tell_later("webhook_ca", is_same(old->webhook_ca, new->webhook_ca)) +
            tell_later("stacks", json_equal(old->stacks, new->stacks)) +
            tell_later("hosts", json_equal(old->hosts, new->hosts)) +
+           tell_later("slurm", old->slurm.every_seconds == new->slurm.every_seconds) +
            tell_later("peers", json_equal(old->peers, new->peers)) +
            tell_later("workloads", json_equal(old->workloads, new->workloads));
 }
@@ -104,6 +111,10 @@ static void take_over(struct service *s, struct reload *r)
     s->config.screening = r->config.screening;
     s->config.foreign_waits = r->config.foreign_waits;
     service_configure_background(s);
+    SWAP(struct webhook *, s->config.webhooks, r->config.webhooks);
+    SWAP(int, s->config.webhook_count, r->config.webhook_count);
+    s->config.webhook_networks = r->config.webhook_networks;
+    service_configure_webhooks(s);
     SWAP(json_t *, s->config.profiles, r->config.profiles);
     SWAP(json_t *, s->config.gpu_reports, r->config.gpu_reports);
     SWAP(struct profile_set *, s->profiles, r->profiles);
@@ -115,7 +126,7 @@ static void take_over(struct service *s, struct reload *r)
 
 static enum err_code check(struct service *s, struct reload *r)
 {
-    if (r->err.code == ERR_OK && !fleet_complete(s->fleet)) {
+    if (r->err.code == ERR_OK && !fleet_settled(s->fleet)) {
         return err_set(&r->err, ERR_BUSY,
                        "not every host has said which workloads it has; try again");
     }

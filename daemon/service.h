@@ -13,12 +13,14 @@
 #include "daemon/base/health.h"
 #include "daemon/changes.h"
 #include "daemon/config/config.h"
+#include "daemon/delivery/delivery.h"
 #include "daemon/evidence/profile.h"
 #include "daemon/evidence/verified.h"
 #include "daemon/fleet/fleet.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/larger.h"
 #include "daemon/localise/localise.h"
+#include "daemon/notices.h"
 #include "daemon/peers/peers.h"
 #include "daemon/process/pump.h"
 #include "daemon/recurring.h"
@@ -31,6 +33,7 @@
 struct reload;  /* daemon/reload.c */
 struct check;   /* daemon/service_check.c */
 struct folding; /* daemon/service_retention.c */
+struct slurm;   /* daemon/engine/slurm.h */
 
 struct service {
     uv_loop_t loop;
@@ -47,12 +50,17 @@ struct service {
     struct larger *larger;
     struct runner *runner;
     struct fleet *fleet;
+    struct slurm *slurm; /* NULL: no host is one of Slurm */
+    char *slurm_name;    /* of our jobs there */
     struct peers *peers;
     struct api *api;
     struct survey_watch *watch;
     struct changes *changes;
     struct screener *screener;
+    struct delivery *delivery; /* NULL: nothing is stored */
+    struct notices *notices;   /* likewise */
     struct pump store_pump, api_pump;
+    int64_t breathed_ns;   /* monotonic: when both were run between agents */
     uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
     bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */
@@ -123,11 +131,27 @@ void service_screen(struct service *service);
  * wrong with it only. */
 enum err_code service_resume(struct service *service, struct err *err);
 
+/* What the fleet has for hosts that an engine starts. */
+struct fleet_engine service_engine(struct service *service);
+
+/* The engine of the hosts is asked from now on; the fleet is there. */
+void service_open_engine(struct service *service);
+
+/* The configured hosts, as the fleet and their engine have them.  New reference. */
+json_t *service_hosts(const struct service *service);
+
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
 
 /* Background evidence by the configuration as it is now. */
 void service_configure_background(struct service *service);
+
+/* Webhooks are told of what happens from now on. */
+void service_open_webhooks(struct service *service);
+void service_configure_webhooks(struct service *service); /* as the configuration says */
+
+/* Tells, in events, what the service sees itself; called once a second. */
+void service_notice(struct service *service);
 
 /* Recurring jobs, and background evidence, are made from now on. */
 enum err_code service_open_recurring(struct service *service, struct err *err);

@@ -80,6 +80,22 @@ static void hook_schedules_changed(void *arg)
     recurring_changed(s->recurring);
 }
 
+static void hook_webhooks_changed(void *arg)
+{
+    struct service *s = arg;
+
+    if (s->delivery) {
+        delivery_changed(s->delivery, true);
+    }
+}
+
+static const struct networks *hook_webhook_networks(void *arg)
+{
+    const struct service *s = arg;
+
+    return &s->config.webhook_networks;
+}
+
 static void hook_released(void *arg)
 {
     struct service *s = arg;
@@ -154,7 +170,7 @@ static json_t *hook_hosts(void *arg)
 {
     const struct service *s = arg;
 
-    return fleet_hosts(s->fleet);
+    return service_hosts(s);
 }
 
 static json_t *hook_foreign(void *arg)
@@ -211,6 +227,8 @@ int service_open_api(struct service *s, struct err *err)
         .job_eta_ms = hook_job_eta_ms,
         .open_items = hook_open_items,
         .schedules_changed = hook_schedules_changed,
+        .webhooks_changed = hook_webhooks_changed,
+        .webhook_networks = hook_webhook_networks,
         .background = hook_background,
         .health = hook_health,
         .stacks = hook_stacks,

@@ -180,13 +180,19 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     return code;
 }
 
+static bool names_somebody(enum dissent_state agreement)
+{
+    return agreement == DISSENT_DISAGREE || agreement == DISSENT_BOTH;
+}
+
+/* Devices are looked at one by one only where somebody is named, or was. */
 enum err_code cells_store_dissenters(struct tx *tx, const struct cell_row *row,
                                      const struct judgement *judgement, const char *run,
                                      int64_t now_ms, struct err *err)
 {
-    return judgement->agreement == DISSENT_NONE && row->cell.agreement == DISSENT_NONE
-               ? ERR_OK
-               : cell_dissenters_store(tx, row->cell.id, run, now_ms, err);
+    return names_somebody(judgement->agreement) || names_somebody(row->cell.agreement)
+               ? cell_dissenters_store(tx, row->cell.id, run, now_ms, err)
+               : ERR_OK;
 }
 
 #define SUM_COLUMN(column, member, what) ", " #column
@@ -212,11 +218,9 @@ static enum err_code store_verdict(struct tx *tx, int64_t cell, int64_t changed_
  * has an order and can be read in pages by time. */
 static enum err_code add_history(struct tx *tx, const struct cell *cell,
                                  const struct judgement *judgement, const char *run,
-                                 int64_t now_ms, struct err *err)
+                                 int64_t now_ms, int64_t *ret_at_ms, struct err *err)
 {
-    int64_t at_ms = now_ms;
-
-    if (tx_fetch_int(tx, &at_ms, err,
+    if (tx_fetch_int(tx, ret_at_ms, err,
                      "SELECT max(?2, ifnull(max(at_ms) + 1, 0)) FROM cell_history"
                      " WHERE cell = ?1",
                      cell->id, now_ms) != ERR_OK) {
@@ -227,7 +231,7 @@ static enum err_code add_history(struct tx *tx, const struct cell *cell,
         "INSERT INTO cell_history (cell, at_ms, run, verdict, reason, runs,"
         " iterations, distinct_digests, vouched_ms, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6,"
         " ?7, ?8, ?9, reprod_sum(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9))",
-        cell->id, at_ms, or_null(run), verdict_name(judgement->verdict),
+        cell->id, *ret_at_ms, or_null(run), verdict_name(judgement->verdict),
         judgement->reason, cell->evidence.runs[OUTCOME_COMPLETED],
         cell->evidence.iterations, cell->evidence.distinct_digests,
         judgement->vouched_ms);
@@ -235,24 +239,27 @@ static enum err_code add_history(struct tx *tx, const struct cell *cell,
 
 static enum err_code add_event(struct tx *tx, const struct cell *cell,
                                const struct judgement *judgement, int64_t now_ms,
-                               struct err *err)
+                               int64_t history_ms, struct err *err)
 {
     return tx_run(tx, err,
                   "INSERT INTO event (at_ms, kind, data) VALUES (?, 'cell', json_object("
                   "'id', ?, 'workload', ?, 'variant', ?, 'size', ?, 'environment', ?,"
-                  " 'verdict', ?, 'reason', ?))",
+                  " 'verdict', ?, 'reason', ?, 'history_ms', ?))",
                   now_ms, cell->id, cell->key.workload, cell->key.variant, cell->key.size,
-                  cell->environment, verdict_name(judgement->verdict), judgement->reason);
+                  cell->environment, verdict_name(judgement->verdict), judgement->reason,
+                  history_ms);
 }
 
 enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
                                const struct judgement *judgement, const char *run,
                                int64_t now_ms, struct err *err)
 {
-    if (add_history(tx, &row->cell, judgement, run, now_ms, err) != ERR_OK) {
+    int64_t history_ms = now_ms;
+
+    if (add_history(tx, &row->cell, judgement, run, now_ms, &history_ms, err) != ERR_OK) {
         return err->code;
     }
-    return add_event(tx, &row->cell, judgement, now_ms, err);
+    return add_event(tx, &row->cell, judgement, now_ms, history_ms, err);
 }
 
 static bool is_same(const struct cell *cell, const struct judgement *j)

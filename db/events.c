@@ -30,6 +30,7 @@ enum err_code events_last(struct tx *tx, int64_t *ret_id, struct err *err)
 enum err_code events_trim(struct tx *tx, int64_t keep, struct err *err)
 {
     return tx_run(tx, err,
-                  "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?",
+                  "DELETE FROM event WHERE id <= (SELECT max(id) FROM event) - ?"
+                  " AND id <= ifnull((SELECT event FROM webhook_cursor), id)",
                   keep > 1 ? keep : 1);
 }

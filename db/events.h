@@ -24,8 +24,8 @@ enum err_code events_each(struct tx *tx, int64_t after, int limit,
 /* The id of the newest event; 0 if there is none. */
 enum err_code events_last(struct tx *tx, int64_t *ret_id, struct err *err);
 
-/* Keeps the newest KEEP events, and always the newest one, so that no id is used twice.
- */
+/* Keeps the newest KEEP events, and always the newest one, so that no id is used twice,
+ * and what webhooks have not taken yet (db/webhooks/outbox.h). */
 enum err_code events_trim(struct tx *tx, int64_t keep, struct err *err);
 
 #endif

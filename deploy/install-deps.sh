@@ -35,6 +35,7 @@ need make has make
 need pkg-config has pkg-config
 need libuv1-dev pkg-config --exists libuv
 need libmicrohttpd-dev pkg-config --exists libmicrohttpd
+need libgnutls28-dev pkg-config --exists gnutls
 need libjansson-dev pkg-config --exists jansson
 need libsqlite3-dev pkg-config --exists sqlite3
 need zlib1g-dev pkg-config --exists zlib

@@ -11,6 +11,7 @@
 #include "daemon/jobs/outcome.h"
 #include "daemon/jobs/peer_run.h"
 #include "daemon/trace/trace.h"
+#include "daemon/webhooks/webhook.h"
 
 static const char *view_choice(int index)
 {
@@ -41,6 +42,12 @@ static const char *dissents_choice(int index)
 static const char *device_state_choice(int index)
 {
     return index < DISSENT_MARKS ? dissent_mark_name((enum dissent_mark)index) : NULL;
+}
+
+static const char *delivery_state_choice(int index)
+{
+    return index < DELIVERY_STATES ? delivery_state_name((enum delivery_state)index)
+                                   : NULL;
 }
 
 static const char *background_choice(int index)

@@ -57,6 +57,7 @@ struct route {
     const char *schema;   /* of the JSON it answers */
     const char *body;     /* of the JSON it takes */
     bool creates;         /* 201, or 200 for a key that was used before */
+    bool makes;           /* 201; it takes no key */
     const char *refusals; /* statuses in addition to those of any route of its kind */
 };
 

@@ -15,6 +15,7 @@
 #include "daemon/jobs/job.h"
 #include "db/screening/screenings.h"
 #include "db/views/figures.h"
+#include "db/webhooks/webhooks.h"
 
 enum { FIGURES_LISTED = 50 };
 
@@ -25,7 +26,8 @@ struct figures {
     /* What the loop knows without the database. */
     bool ready;
     char causes[HEALTH_CONDITIONS][HEALTH_CAUSE_SIZE]; /* "": it does not apply */
-    int64_t devices, devices_online, devices_foreign, hosts, hosts_online;
+    int64_t devices, devices_online, devices_foreign, devices_released, devices_withheld;
+    int64_t hosts, hosts_online, hosts_waiting;
     int64_t streams, connections, made_room, overdue, joined, refused;
     uint64_t generation;
     double weakest_bound; /* these as in struct api_figures */
@@ -57,6 +59,7 @@ struct figures {
         struct case_key key;
     } drifted_cases[FIGURES_LISTED];
     int drifted_case_count;
+    struct webhook_figures webhooks;
 };
 
 /* Into its place among those that are listed; of equals the newer one comes first. */

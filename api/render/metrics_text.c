@@ -229,11 +229,20 @@ static void service(const struct figures *f, const char *version, struct page *p
     single(page, "reprod_hosts", "gauge", "Hosts of the configuration.", f->hosts);
     single(page, "reprod_hosts_online", "gauge", "Hosts whose agent is connected.",
            f->hosts_online);
+    single(page, "reprod_hosts_waiting", "gauge",
+           "Hosts that wait for room, or whose launch command waits in a queue.",
+           f->hosts_waiting);
     single(page, "reprod_devices", "gauge", "Devices known.", f->devices);
     single(page, "reprod_devices_foreign", "gauge",
            "Devices that processes of others use.", f->devices_foreign);
     single(page, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
            f->devices_online);
+    single(page, "reprod_devices_released", "gauge",
+           "Devices whose agent is started when there is something to do.",
+           f->devices_released);
+    single(page, "reprod_devices_withheld", "gauge",
+           "Devices that are held back, such as those of a drained node.",
+           f->devices_withheld);
     single(page, "reprod_store_generation", "gauge",
            "Grows with every commit that changes something.", (int64_t)f->generation);
     backups(f, page);
@@ -378,6 +387,26 @@ static void jobs(const struct figures *f, struct page *page)
            f->events);
 }
 
+static void webhooks(const struct webhook_figures *w, struct page *page)
+{
+    single(page, "reprod_webhooks", "gauge", "Webhooks.", w->webhooks);
+    single(page, "reprod_webhooks_failing", "gauge",
+           "Webhooks to which nothing got through at the last try.", w->failing);
+    single(page, "reprod_webhooks_disabled", "gauge",
+           "Webhooks whose receiver said that it is gone.", w->disabled);
+    single(page, "reprod_webhook_deliveries_waiting", "gauge",
+           "Deliveries that wait for webhooks.", w->waiting);
+    single(page, "reprod_webhook_dead_letters", "gauge",
+           "Deliveries that were given up, and are kept.", w->dead);
+    single(page, "reprod_webhook_deliveries_total", "counter",
+           "Deliveries that arrived, of the webhooks that there are.", w->delivered);
+    single(page, "reprod_webhook_failures_total", "counter",
+           "Tries that failed, of the webhooks that there are.", w->failures);
+    single(page, "reprod_webhook_dropped_total", "counter",
+           "Dead letters that found no room, of the webhooks that there are.",
+           w->dropped);
+}
+
 void metrics_text(const struct figures *f, const char *version, bool whole, bool open,
                   struct buf *buf)
 {
@@ -391,6 +420,7 @@ void metrics_text(const struct figures *f, const char *version, bool whole, bool
         screenings(f, &page);
         dissent(f, &page);
         jobs(f, &page);
+        webhooks(&f->webhooks, &page);
     }
     if (open) {
         buf_puts(buf, "# EOF\n");

@@ -33,6 +33,7 @@ void config_init(struct config *config)
                         .target_days = 30,
                         .every_seconds = 300 },
         .screening = { .returned_days = 30 },
+        .slurm = { .every_seconds = 10 },
         .foreign_waits = true,
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
@@ -61,6 +62,8 @@ void config_release(struct config *config)
     json_decref(config->profiles);
     json_decref(config->gpu_reports);
     json_decref(config->workloads);
+    free(config->webhooks);
+    free(config->webhook_ca);
 }
 
 enum err_code config_set_listen(struct config *config, const char *text, struct err *err)
@@ -145,13 +148,7 @@ static const struct in_shape stack_shape =
     IN_SHAPE(stack_members, "a stack has no member");
 static const struct in_member a_stack = { .kind = IN_OBJECT, .shape = &stack_shape };
 
-static const struct in_member host_members[] = {
-    { "name", IN_TEXT, .least = 1, .most = CASE_TITLE_SIZE - 1 },
-    { "launch", IN_ARRAY, .least = 1, .item = &a_text,
-      .wanted = "must be [program, argument, ...]" },
-};
-static const struct in_shape host_shape = IN_SHAPE(host_members, "a host has no member");
-static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &host_shape };
+static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &hosts_entry_shape };
 
 static const struct in_member a_path = { .kind = IN_TEXT,
                                          .least = 1,
@@ -177,6 +174,24 @@ static const struct in_member screening_members[] = {
 static const struct in_shape screening_shape =
     IN_SHAPE(screening_members, "the screening has no member");
 
+static const struct in_member slurm_members[] = {
+    { "every_seconds", IN_INT, IN_AT(struct config_slurm, every_seconds), IN_OPTIONAL,
+      .least = 1, .most = 3600 },
+};
+static const struct in_shape slurm_shape =
+    IN_SHAPE(slurm_members, "the setting slurm has no member");
+
+static void check_network(struct in_reader *r, const json_t *value)
+{
+    struct networks networks = { .count = 0 };
+
+    if (!networks_add(&networks, json_string_value(value))) {
+        in_refuse(r, NULL, "must be an address or a network, such as \"169.254.7.0/24\"");
+    }
+}
+
+static const struct in_member a_network = { .kind = IN_TEXT, .check = check_network };
+
 static const char foreign_wait[] = "wait", foreign_measure[] = "measure";
 
 static void check_foreign(struct in_reader *r, const json_t *value)
@@ -196,7 +211,8 @@ struct settings {
         backup_every_hours;
     int retention_days, retention_runs;
     const json_t *stacks, *hosts, *peers, *profiles, *gpu_reports, *workloads,
-        *background, *screening;
+        *background, *screening, *slurm, *webhooks, *webhook_networks;
+    const char *webhook_ca;
 };
 
 /* One row a setting. */
@@ -209,6 +225,8 @@ static const struct in_member settings_members[] = {
       .shape = &background_shape },
     { "screening", IN_OBJECT, IN_AT(struct settings, screening), IN_OPTIONAL,
       .shape = &screening_shape },
+    { "slurm", IN_OBJECT, IN_AT(struct settings, slurm), IN_OPTIONAL,
+      .shape = &slurm_shape },
     { "foreign", IN_TEXT, IN_AT(struct settings, foreign), IN_OPTIONAL,
       .check = check_foreign },
     { "stale_after_hours", IN_INT, IN_AT(struct settings, stale_after_hours), IN_OPTIONAL,
@@ -235,6 +253,12 @@ static const struct in_member settings_members[] = {
       .item = &a_path },
     { "workloads", IN_ARRAY, IN_AT(struct settings, workloads), IN_OPTIONAL,
       .most = WORKLOADS_MAX },
+    { "webhooks", IN_ARRAY, IN_AT(struct settings, webhooks), IN_OPTIONAL,
+      .most = WEBHOOKS_MAX },
+    { "webhook_networks", IN_ARRAY, IN_AT(struct settings, webhook_networks), IN_OPTIONAL,
+      .most = NETWORKS_MAX, .item = &a_network },
+    { "webhook_ca", IN_TEXT, IN_AT(struct settings, webhook_ca), IN_OPTIONAL, .least = 1,
+      .wanted = "must be the path of a file" },
 };
 static const struct in_shape settings_shape =
     IN_SHAPE(settings_members, "there is no setting");
@@ -298,6 +322,69 @@ static json_t *complete_workloads(const char *file, const json_t *workloads,
     return list;
 }
 
+/* Where a webhook may not go is refused at once, if its URL has an address. */
+static enum err_code take_webhook(struct config *config, const json_t *json,
+                                  const char *where, struct err *err)
+{
+    struct webhook *w = &config->webhooks[config->webhook_count];
+    char refusal[REFUSAL_SIZE];
+    struct url url;
+
+    if (webhook_read_configured(json, where, w, err) != ERR_OK) {
+        return err->code;
+    }
+    url_read(w->url, &url);
+    if (host_refusal(url.host, &config->webhook_networks, refusal)) {
+        return err_set(err, ERR_INVALID,
+                       "%s/url: leads to %s, which only webhook_networks can allow",
+                       where, refusal);
+    }
+    for (int i = 0; i < config->webhook_count; i++) {
+        if (strcmp(config->webhooks[i].name, w->name) == 0) {
+            return err_set(err, ERR_INVALID, "%s/name: '%s' is listed twice", where,
+                           w->name);
+        }
+    }
+    config->webhook_count++;
+    return ERR_OK;
+}
+
+/* Absent ones leave what is there. */
+static enum err_code take_webhooks(struct config *config, const char *file,
+                                   const struct settings *s, struct err *err)
+{
+    size_t i;
+    json_t *each;
+
+    if (s->webhook_networks) {
+        config->webhook_networks.count = 0;
+    }
+    json_array_foreach((json_t *)s->webhook_networks, i, each)
+    {
+        networks_add(&config->webhook_networks, json_string_value(each));
+    }
+    if (s->webhooks) {
+        free(config->webhooks);
+        config->webhooks =
+            xcalloc(json_array_size(s->webhooks) + 1, sizeof *config->webhooks);
+        config->webhook_count = 0;
+    }
+    json_array_foreach((json_t *)s->webhooks, i, each)
+    {
+        char *where = xasprintf("%s: /webhooks/%zu", file, i);
+
+        if (err->code == ERR_OK) {
+            take_webhook(config, each, where, err);
+        }
+        free(where);
+    }
+    if (s->webhook_ca) {
+        free(config->webhook_ca);
+        config->webhook_ca = xstrdup(s->webhook_ca);
+    }
+    return err->code;
+}
+
 static void take_array(json_t **target, const json_t *array)
 {
     if (array) {
@@ -318,6 +405,9 @@ static void take(struct config *config, const struct settings *s)
     }
     if (s->screening) {
         in_read(&screening_shape, s->screening, &config->screening, NULL, NULL);
+    }
+    if (s->slurm) {
+        in_read(&slurm_shape, s->slurm, &config->slurm, NULL, NULL);
     }
     if (s->foreign) {
         config->foreign_waits = strcmp(s->foreign, foreign_wait) == 0;
@@ -365,7 +455,7 @@ static enum err_code read_settings(struct config *config, const char *file,
     if (err->code == ERR_OK && settings.peers) {
         peers_check(settings.peers, hosts, settings.stacks, file, err);
     }
-    if (err->code == ERR_OK) {
+    if (err->code == ERR_OK && take_webhooks(config, file, &settings, err) == ERR_OK) {
         settings.workloads = settings.workloads ? workloads : NULL;
         settings.hosts = settings.hosts ? hosts : NULL;
         take(config, &settings);

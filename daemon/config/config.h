@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 #include "daemon/base/err.h"
+#include "daemon/webhooks/address.h"
+#include "daemon/webhooks/webhook.h"
 
 struct config {
     char *address; /* numeric address to listen on */
@@ -23,6 +25,9 @@ struct config {
     struct config_screening {
         int returned_days; /* a device that was away for longer is screened; 0: none is */
     } screening;
+    struct config_slurm {
+        int every_seconds; /* between two looks at its nodes and jobs */
+    } slurm;
     bool foreign_waits;    /* no run on a device that others use; else it is marked */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
@@ -36,12 +41,17 @@ struct config {
     bool fsck_full;         /* of the command line: trust nothing that was verified */
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
-    json_t *gpu_reports; /* array of paths of further reports of `make gpu-check` */
-    json_t *hosts;       /* array of {"name","launch":[argv]}, one each
-                            (daemon/config/hosts.h); empty: this host */
-    json_t *peers;       /* array of {"name","launch":[argv],"every_seconds"?}
-                            (daemon/config/peers.h) */
-    json_t *workloads;   /* array of complete ones (daemon/config/external.h) */
+    json_t *gpu_reports;      /* array of paths of further reports of `make gpu-check` */
+    json_t *hosts;            /* one each, for hosts_settings
+                                 (daemon/config/hosts.h); empty: this host */
+    json_t *peers;            /* array of {"name","launch":[argv],"every_seconds"?}
+                                 (daemon/config/peers.h) */
+    json_t *workloads;        /* array of complete ones (daemon/config/external.h) */
+    struct webhook *webhooks; /* with their secrets */
+    int webhook_count;
+    bool webhooks_wait;               /* serve --no-webhooks: nothing is sent */
+    struct networks webhook_networks; /* to which they may go although they may not */
+    char *webhook_ca;                 /* file of further authorities; NULL: none */
 };
 
 void config_init(struct config *config); /* the defaults */

@@ -54,6 +54,9 @@ static const struct summed {
     BY_SUM("screening"),
     BY_SUM("screening_job"),
     BY_SUM("tensor_blob"),
+    { "webhook", "number", "@number" },
+    { "webhook_cursor", "number", "@number" },
+    { "webhook_delivery", "number", "@number" },
 };
 
 enum { TABLES_MAX = 64 };

@@ -33,6 +33,7 @@ CREATE INDEX screening_job_job ON screening_job (job);
 CREATE INDEX screening_open ON screening (number) WHERE outcome IS NULL;
 CREATE INDEX screening_planned ON screening (planned_ms) WHERE planned_ms IS NOT NULL;
 CREATE INDEX trace_digest ON trace (digest);
+CREATE INDEX webhook_delivery_state ON webhook_delivery (webhook, state, next_ms);
 CREATE TABLE accepted_loss (
     number INTEGER PRIMARY KEY,
     at_ms  INTEGER NOT NULL,
@@ -263,6 +264,10 @@ CREATE TABLE host_facts (
     host  TEXT NOT NULL PRIMARY KEY REFERENCES host (name),
     facts TEXT NOT NULL CHECK (json_valid(facts)) -- object (daemon/evidence/changes.h)
 , sum INTEGER) STRICT, WITHOUT ROWID;
+CREATE TABLE host_lost (
+    host TEXT PRIMARY KEY,
+    since_ms INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 CREATE TABLE input_decision (
     number   INTEGER PRIMARY KEY,
     siblings INTEGER NOT NULL,
@@ -586,6 +591,47 @@ CREATE TABLE trace (
     number INTEGER PRIMARY KEY AUTOINCREMENT,
     digest TEXT NOT NULL CHECK (length(digest) = 32), -- as at the end of `packed`
     packed BLOB NOT NULL
+) STRICT;
+CREATE TABLE webhook (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    url TEXT NOT NULL,
+    secret TEXT,                  -- NULL: the configuration has it
+    types TEXT NOT NULL,          -- names, with spaces between
+    retry_ms INTEGER NOT NULL,
+    timeout_ms INTEGER NOT NULL,
+    configured INTEGER NOT NULL,
+    paused INTEGER NOT NULL DEFAULT 0,
+    disabled TEXT,                -- why; NULL: it is not
+    created_ms INTEGER NOT NULL,
+    failing_ms INTEGER,           -- since when no try succeeded
+    delivered_ms INTEGER,         -- the last one
+    delivered INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    dropped INTEGER NOT NULL DEFAULT 0, -- dead letters that found no room
+    cause TEXT                    -- of the last failure
+) STRICT;
+CREATE TABLE webhook_cursor (
+    number INTEGER PRIMARY KEY CHECK (number = 1),
+    event INTEGER NOT NULL
+) STRICT;
+CREATE TABLE webhook_delivery (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    webhook INTEGER NOT NULL REFERENCES webhook (number),
+    message TEXT NOT NULL,        -- its id as the receiver sees it: the same at each try
+    type TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,       -- when it happened
+    body TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT 'waiting',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    created_ms INTEGER NOT NULL,
+    next_ms INTEGER NOT NULL,
+    tried_ms INTEGER,
+    ended_ms INTEGER,
+    status INTEGER,
+    cause TEXT,
+    UNIQUE (webhook, message)
 ) STRICT;
 CREATE TRIGGER job_item_updated AFTER UPDATE OF options, subject, subject_name, stack ON job_item
     BEGIN

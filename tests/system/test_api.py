@@ -33,7 +33,12 @@ def done(service):
     status, _, schedule = service.request("POST", "/v1/schedules", {
         "name": "weekly", "every": "1w", "job": {"workloads": ["selftest_pass"]}})
     assert status == 201, schedule
-    return {**service.finish_job(job), "localised": found, "schedule": schedule["id"]}
+    status, _, webhook = service.request("POST", "/v1/webhooks", {
+        "name": "paused", "url": "http://localhost:9/", "types": ["host.lost"]})
+    assert status == 201, webhook
+    for what in ("pause", "test"):
+        assert service.request("POST", f"/v1/webhooks/{webhook['id']}/{what}")[0] == 200
+    return {**service.finish_job(job), "localised": found, "schedule": schedule["id"], "webhook": webhook["id"]}
 
 
 # The description is true
@@ -93,7 +98,7 @@ def paths_of(service, done):
              "/v1/cells/{id}": str(run["cell"]), "/v1/workloads/{name}": "selftest_pass",
              "/v1/environments/{id}": run["environment"], "/v1/devices/{id}": run["device"],
              "/v1/verdict/{host}": os.uname().nodename, "/problems/{name}": "not-found",
-             "/v1/schedules/{id}": done["schedule"], "/{asset}": "index.html"}
+             "/v1/schedules/{id}": done["schedule"], "/v1/webhooks/{id}": done["webhook"], "/{asset}": "index.html"}
     for pattern, operations in service.get("/openapi.json")["paths"].items():
         # The last three need more: test_trace.py, test_compare.py and test_drift.py.
         if "get" not in operations or pattern in ("/v1/events", "/v1/runs/{id}/trace", "/v1/compare", "/v1/drift"):

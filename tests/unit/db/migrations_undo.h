@@ -17,7 +17,12 @@
     "DROP TABLE peer;"                                                                   \
     "DROP TABLE peer_job;"                                                               \
     "DROP TABLE peer_origin;"
-#define UNDO_37 UNDO_39 "DELETE FROM table_total WHERE name = 'lost_commits';"
+#define UNDO_38                                                                          \
+    UNDO_39                                                                              \
+    "DROP TABLE webhook_delivery; DROP TABLE webhook; DROP TABLE webhook_cursor;"        \
+    "DROP TABLE host_lost; DELETE FROM table_total"                                      \
+    " WHERE name IN ('webhook', 'webhook_cursor', 'webhook_delivery');"
+#define UNDO_37 UNDO_38 "DELETE FROM table_total WHERE name = 'lost_commits';"
 #define UNDO_35                                                                          \
     UNDO_37                                                                              \
     "ALTER TABLE screening DROP COLUMN sum;"                                             \

@@ -47,6 +47,7 @@ static const struct {
     { "event", BY_TOTAL },
     { "host", BY_TOTAL },
     { "host_facts", BY_TOTAL },
+    { "host_lost", NOT_RELIED_ON }, /* what it tells is told once more */
     { "input_decision", BY_TOTAL },
     { "job", BY_TOTAL },
     { "job_item", BY_TOTAL },
@@ -74,6 +75,9 @@ static const struct {
     { "table_total", BY_TOTAL }, /* of which there must be all (test_totals.c) */
     { "tensor_blob", BY_TOTAL },
     { "trace", BY_OTHERS }, /* test_traces.c */
+    { "webhook", BY_TOTAL },
+    { "webhook_cursor", BY_TOTAL },
+    { "webhook_delivery", BY_TOTAL },
 };
 
 enum { LINE_SIZE = 1024 };

@@ -46,6 +46,7 @@ static void test_nothing_is_zeros(void **state)
     assert_non_null(strstr(buf.data, "\nreprod_cells_regressed{verdict=\"varies\"} 0\n"));
     assert_non_null(strstr(buf.data, "\nreprod_drift_cases{kind=\"bits_changed\"} 0\n"));
     assert_non_null(strstr(buf.data, "# TYPE reprod_runs_total counter\n"));
+    assert_non_null(strstr(buf.data, "\nreprod_webhook_dead_letters 0\n"));
     assert_int_equal(lines_of(&buf, "reprod_backup_timestamp_seconds"), 0);
     assert_int_equal(lines_of(&buf, "reprod_background_weakest_bound_ratio"), 0);
     assert_null(strstr(buf.data, "# EOF"));

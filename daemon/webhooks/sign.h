@@ -1,0 +1,22 @@
+/* Signatures as Standard Webhooks has them (standardwebhooks.com, symmetric, v1):
+ * HMAC-SHA256 over "ID.TIMESTAMP.BODY".  Pure, but for new secrets. */
+#ifndef DAEMON_WEBHOOKS_SIGN_H
+#define DAEMON_WEBHOOKS_SIGN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* "whsec_" and the base64 of 24 to 64 bytes. */
+enum { SECRET_SIZE = 6 + 88 + 1, SIGNATURE_SIZE = 3 + 44 + 1 };
+
+/* NULL, or what is wrong with TEXT as a secret: "must …". */
+const char *secret_check(const char *text);
+
+/* A new one of 32 random bytes. */
+void secret_new(char ret_secret[SECRET_SIZE]);
+
+/* "v1,BASE64".  SECRET was checked. */
+void webhook_sign(const char *secret, const char *id, int64_t timestamp_s,
+                  const char *body, size_t length, char ret_signature[SIGNATURE_SIZE]);
+
+#endif
