@@ -18,8 +18,8 @@
 #include "daemon/process/wire.h"
 
 enum {
-    SETTLE_MS = 1000,  /* between its exit and the end of its output */
-    GIVE_UP_MS = 2000, /* after SIGKILL */
+    SETTLE_MS = 1000,    /* between its exit and the end of its output */
+    GIVE_UP_MS = 2000,   /* after SIGKILL */
     SAID_MAX = 64 << 10, /* bytes of standard error that are read … */
     BREATH_MS = 100,     /* … in this time */
     CAUSE_SIZE = 512,

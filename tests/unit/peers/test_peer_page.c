@@ -254,7 +254,8 @@ static void test_what_is_wrong_with_a_run_refuses_it(void **state)
         { "{\"device_state\":\"{\\\"vbios\\\":[]}\"}", PEER_MALFORMED, "no state" },
         { "{\"device_state\":\"{\\\"vbios\\\":{}}\"}", PEER_MALFORMED, "no state" },
         { "{\"device_state\":\"{\\\"vbios\\\":1}\",\"elements\":0}", PEER_NO_PROOF, "" },
-        { "{\"device_state_since\":\"x\"}", PEER_MALFORMED, "device_state_since is no id" },
+        { "{\"device_state_since\":\"x\"}", PEER_MALFORMED,
+          "device_state_since is no id" },
         /* Our own ids would be behind it from then on. */
         { "{\"job\":\"7ZZZZZZZZZZZZZZZZZZZZZZZZZ\"}", PEER_MALFORMED, "before its job" },
         { "{\"job\":\"" SECOND "\"}", PEER_MALFORMED, "before its job" },
