@@ -8,6 +8,7 @@
 #include "daemon/base/mem.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/request.h"
+#include "daemon/peers/peer_checks.h"
 #include "daemon/process/wire.h"
 #include "daemon/run/run_event.h"
 #include "workloads/instruments/digest.h"
@@ -48,150 +49,6 @@ struct said_run {
     bool challenge, control, unseeded;
 };
 
-static void check_id(struct in_reader *r, const json_t *value)
-{
-    if (!id_valid(json_string_value(value))) {
-        in_refuse(r, NULL, "is no id");
-    }
-}
-
-static void check_since(struct in_reader *r, const json_t *value)
-{
-    if (json_string_value(value)[0]) {
-        check_id(r, value);
-    }
-}
-
-/* An object of plain values, since our own agents' words are put beside it
- * (db/dissent/device_states.h). */
-static bool is_state(const char *text)
-{
-    json_t *state = json_loads(text, 0, NULL);
-    bool plain = json_is_object(state);
-    const char *key;
-    json_t *value;
-
-    json_object_foreach(state, key, value)
-    {
-        plain = plain && !json_is_object(value) && !json_is_array(value);
-    }
-    json_decref(state);
-    return plain;
-}
-
-static void check_state(struct in_reader *r, const json_t *value)
-{
-    if (json_string_value(value)[0] && !is_state(json_string_value(value))) {
-        in_refuse(r, NULL, "is no state of a device");
-    }
-}
-
-/* Behind a slash a workload is looked for (db/fleet.h). */
-static void check_stack(struct in_reader *r, const json_t *value)
-{
-    if (strchr(json_string_value(value), '/')) {
-        in_refuse(r, NULL, "has a '/'");
-    }
-}
-
-/* As a title is made of it (daemon/run/run_event.h). */
-static void check_fact(struct in_reader *r, const json_t *value)
-{
-    if (!json_is_string(value) && !json_is_integer(value)) {
-        in_refuse(r, NULL, "must be a text or a whole number");
-    }
-}
-
-static void check_environment(struct in_reader *r, const json_t *environment)
-{
-    static const char *const required[] = { "backend", "model", "worker_build" };
-
-    for (int i = 0; i < COUNT_OF(required); i++) {
-        if (!in_text_or_empty(environment, required[i])[0]) {
-            in_refuse(r, NULL, "does not name its %s", required[i]);
-        }
-    }
-}
-
-static void check_outcome(struct in_reader *r, const json_t *value)
-{
-    enum outcome outcome;
-
-    if (outcome_parse(json_string_value(value), &outcome) != 0) {
-        in_refuse(r, NULL, "is no outcome");
-    }
-}
-
-static void check_subject(struct in_reader *r, const json_t *value)
-{
-    enum subject subject;
-
-    if (subject_parse(json_string_value(value), &subject) != 0) {
-        in_refuse(r, NULL, "is no subject");
-    }
-}
-
-static void check_check(struct in_reader *r, const json_t *value)
-{
-    if (check_state_parse(json_string_value(value)) == CHECK_NONE) {
-        in_refuse(r, NULL, "is no state of a check");
-    }
-}
-
-static void check_digest(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    if (text[0] && !in_is_hex(text, DIGEST_TEXT_SIZE - 1)) {
-        in_refuse(r, NULL, "is no digest");
-    }
-}
-
-static void check_bits(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    if (text[0] && !in_is_hex(text, BITS_TEXT_SIZE - 1)) {
-        in_refuse(r, NULL, "are no bits of a number");
-    }
-}
-
-/* Canonical, as they are compared with others. */
-static void check_options(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    struct run_options options;
-    char written[RUN_OPTIONS_SIZE];
-
-    if (!run_options_read(text, &options) || !run_options_write(&options, written) ||
-        strcmp(text, written) != 0) {
-        in_refuse(r, NULL, "are no options of a run");
-    }
-}
-
-static void check_circumstances(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    struct run_circumstances circumstances;
-    char written[RUN_CIRCUMSTANCES_SIZE];
-
-    if (!run_circumstances_read(text, &circumstances) ||
-        !run_circumstances_write(&circumstances, written) || strcmp(text, written) != 0) {
-        in_refuse(r, NULL, "are no circumstances of a run");
-    }
-}
-
-static void check_seed(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    char *end;
-
-    if (strspn(text, "0123456789") != strlen(text) || !text[0] || strlen(text) > 20 ||
-        (strtoull(text, &end, 10), *end)) {
-        in_refuse(r, NULL, "is no seed");
-    }
-}
-
 #define PAGE(member) IN_AT(struct said_page, member)
 #define RUN(member)  IN_AT(struct said_run, member)
 #define NAME(member, room)                                                               \
@@ -229,10 +86,10 @@ static const struct in_shape format_shape = IN_SHAPE(format_members, NULL);
 static const struct in_member page_members[] = {
     { "reprod", IN_TEXT, PAGE(reprod), .least = 1, .most = PEER_VERSION_SIZE - 1 },
     { "service", IN_HEX, PAGE(service), .most = PEER_SERVICE_SIZE - 1 },
-    { "since", IN_TEXT, PAGE(since), .check = check_id },
-    { "cursor", IN_TEXT, PAGE(cursor), .check = check_id },
+    { "since", IN_TEXT, PAGE(since), .check = peer_check_id },
+    { "cursor", IN_TEXT, PAGE(cursor), .check = peer_check_id },
     { "more", IN_BOOL, PAGE(more) },
-    { "waits_for", IN_TEXT, PAGE(waits_for), IN_NULLABLE, .check = check_id },
+    { "waits_for", IN_TEXT, PAGE(waits_for), IN_NULLABLE, .check = peer_check_id },
     { "folded", IN_INT, PAGE(folded), .least = 0, .most = INT64_MAX },
     { "of_peers", IN_INT, PAGE(of_peers), .least = 0, .most = PEER_PAGE_RUNS },
     { "items", IN_ARRAY, PAGE(items), .most = PEER_PAGE_RUNS },
@@ -240,8 +97,8 @@ static const struct in_member page_members[] = {
 static const struct in_shape page_shape = IN_SHAPE(page_members, NULL);
 
 static const struct in_member check_members[] = {
-    { "state", IN_TEXT, IN_AT(struct said_check, state), .check = check_check },
-    { "digest", IN_TEXT, IN_AT(struct said_check, digest), .check = check_digest },
+    { "state", IN_TEXT, IN_AT(struct said_check, state), .check = peer_check_check },
+    { "digest", IN_TEXT, IN_AT(struct said_check, digest), .check = peer_check_digest },
     { "share_ppm", IN_INT, IN_AT(struct said_check, share_ppm) },
     { "words", IN_TEXT, IN_AT(struct said_check, words), .most = CASE_TITLE_SIZE - 1 },
 };
@@ -256,10 +113,10 @@ static const struct in_member digest_members[] = {
 };
 static const struct in_shape digest_shape = IN_SHAPE(digest_members, NULL);
 static const struct in_member a_digest = { .kind = IN_OBJECT, .shape = &digest_shape };
-static const struct in_member a_fact = { .kind = IN_JSON, .check = check_fact };
+static const struct in_member a_fact = { .kind = IN_JSON, .check = peer_check_fact };
 
 static const struct in_member run_members[] = {
-    { "job", IN_TEXT, RUN(job), .check = check_id },
+    { "job", IN_TEXT, RUN(job), .check = peer_check_id },
     { "item", IN_INT, RUN(item), .least = 0, .most = INT32_MAX },
     TIME(job_created_ms),
     { "asked", IN_INT, RUN(asked), .least = 1, .most = JOB_ITERATIONS_MAX },
@@ -268,39 +125,39 @@ static const struct in_member run_members[] = {
     NAME(variant, CASE_NAME_SIZE),
     NAME(size, CASE_NAME_SIZE),
     NAME(dtype, CASE_NAME_SIZE),
-    SEEN(seed, 21, check_seed),
-    SEEN(item_seed, 21, check_seed),
+    SEEN(seed, 21, peer_check_seed),
+    SEEN(item_seed, 21, peer_check_seed),
     IS(challenge),
     IS(control),
     { "kind", IN_TEXT, RUN(kind), .names = control_kinds },
     TEXT(no_control, CASE_TITLE_SIZE),
     IS(unseeded),
-    SEEN(subject, CASE_NAME_SIZE, check_subject),
+    SEEN(subject, CASE_NAME_SIZE, peer_check_subject),
     TEXT(subject_name, SUBJECT_NAME_SIZE),
     { "stack", IN_TEXT, RUN(stack), .least = 1, .most = CASE_NAME_SIZE - 1,
-      .check = check_stack },
-    SEEN(options, RUN_OPTIONS_SIZE, check_options),
+      .check = peer_check_stack },
+    SEEN(options, RUN_OPTIONS_SIZE, peer_check_options),
     NAME(host, CASE_TITLE_SIZE),
     TEXT(boot_id, CASE_NAME_SIZE),
     NAME(device, CASE_TITLE_SIZE),
     NAME(backend, CASE_NAME_SIZE),
     TEXT(model, CASE_TITLE_SIZE),
     { "attributes", IN_OBJECT, RUN(attributes) },
-    SEEN(device_state, PEER_STATE_SIZE, check_state),
-    SEEN(device_state_since, ID_SIZE, check_since),
+    SEEN(device_state, PEER_STATE_SIZE, peer_check_state),
+    SEEN(device_state_since, ID_SIZE, peer_check_since),
     TIME(intent_ms),
     COUNT(started_ms, INT64_MAX),
     TIME(finished_ms),
-    SEEN(outcome, CASE_NAME_SIZE, check_outcome),
+    SEEN(outcome, CASE_NAME_SIZE, peer_check_outcome),
     TEXT(cause, CASE_TITLE_SIZE * 2),
-    SEEN(circumstances, RUN_CIRCUMSTANCES_SIZE, check_circumstances),
+    SEEN(circumstances, RUN_CIRCUMSTANCES_SIZE, peer_check_circumstances),
     { "environment", IN_OBJECT, RUN(environment), IN_NULLABLE, .least = 1,
-      .item = &a_fact, .check = check_environment },
+      .item = &a_fact, .check = peer_check_environment },
     COUNT(iterations, AMOUNT_MAX),
     { "digests", IN_ARRAY, RUN(digests), .most = JOB_ITERATIONS_MAX, .item = &a_digest },
-    SEEN(input_digest, DIGEST_TEXT_SIZE, check_digest),
-    SEEN(weight_sum, BITS_TEXT_SIZE, check_bits),
-    SEEN(loss, BITS_TEXT_SIZE, check_bits),
+    SEEN(input_digest, DIGEST_TEXT_SIZE, peer_check_digest),
+    SEEN(weight_sum, BITS_TEXT_SIZE, peer_check_bits),
+    SEEN(loss, BITS_TEXT_SIZE, peer_check_bits),
     TEXT(algorithm, CASE_TITLE_SIZE),
     TEXT(claim, CASE_NAME_SIZE),
     COUNT(min_ns, NS_MAX),
