@@ -36,8 +36,8 @@ struct tx {
     struct tx_statement *statements; /* hash table, keyed by the literal's address */
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
     bool settles;                    /* with what follows: db/dissent/settle.h */
-    struct unsettled *unsettled, *marked;
-    int unsettled_count, marked_count, marked_room;
+    struct unsettled *unsettled;
+    int unsettled_count;
     int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */
 };
 

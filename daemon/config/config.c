@@ -124,6 +124,9 @@ static void check_stack_name(struct in_reader *r, const json_t *name)
 {
     if (external_stack_is(json_string_value(name))) {
         in_refuse(r, NULL, "is the name of the stack of external workloads");
+    } else if (strchr(json_string_value(name),
+                      '/')) { /* a workload follows (db/fleet.h) */
+        in_refuse(r, NULL, "must have no '/'");
     }
 }
 

@@ -79,6 +79,7 @@ struct peer_page {
     char waits_for[ID_SIZE]; /* a run that goes on: none behind it is handed out; "": none
                               */
     bool more;             /* there are runs behind the cursor, and none goes on there */
+    bool cut;              /* as it was read: it ends before what is still to come */
     int64_t folded;        /* runs in between that are summaries now, and not here */
     int64_t of_peers;      /* runs in between that are of other services, and not here */
     struct peer_run *runs; /* owned */

@@ -8,9 +8,14 @@
 #include "daemon/base/mem.h"
 #include "daemon/evidence/verdict.h"
 #include "daemon/jobs/request.h"
+#include "daemon/peers/peer_checks.h"
 #include "daemon/process/wire.h"
 #include "daemon/run/run_event.h"
 #include "workloads/instruments/digest.h"
+
+/* As little as our own agents may say: sums over runs have to stay numbers. */
+#define NS_MAX     (INT64_C(7) * 24 * 3600 * 1000000000)
+#define AMOUNT_MAX (INT64_C(1) << 53)
 
 /* Members, as texts, which the page owns. */
 
@@ -44,111 +49,6 @@ struct said_run {
     bool challenge, control, unseeded;
 };
 
-static void check_id(struct in_reader *r, const json_t *value)
-{
-    if (!id_valid(json_string_value(value))) {
-        in_refuse(r, NULL, "is no id");
-    }
-}
-
-/* As a title is made of it (daemon/run/run_event.h). */
-static void check_fact(struct in_reader *r, const json_t *value)
-{
-    if (!json_is_string(value) && !json_is_integer(value)) {
-        in_refuse(r, NULL, "must be a text or a whole number");
-    }
-}
-
-static void check_environment(struct in_reader *r, const json_t *environment)
-{
-    static const char *const required[] = { "backend", "model", "worker_build" };
-
-    for (int i = 0; i < COUNT_OF(required); i++) {
-        if (!in_text_or_empty(environment, required[i])[0]) {
-            in_refuse(r, NULL, "does not name its %s", required[i]);
-        }
-    }
-}
-
-static void check_outcome(struct in_reader *r, const json_t *value)
-{
-    enum outcome outcome;
-
-    if (outcome_parse(json_string_value(value), &outcome) != 0) {
-        in_refuse(r, NULL, "is no outcome");
-    }
-}
-
-static void check_subject(struct in_reader *r, const json_t *value)
-{
-    enum subject subject;
-
-    if (subject_parse(json_string_value(value), &subject) != 0) {
-        in_refuse(r, NULL, "is no subject");
-    }
-}
-
-static void check_check(struct in_reader *r, const json_t *value)
-{
-    if (check_state_parse(json_string_value(value)) == CHECK_NONE) {
-        in_refuse(r, NULL, "is no state of a check");
-    }
-}
-
-static void check_digest(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    if (text[0] && !in_is_hex(text, DIGEST_TEXT_SIZE - 1)) {
-        in_refuse(r, NULL, "is no digest");
-    }
-}
-
-static void check_bits(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    if (text[0] && !in_is_hex(text, BITS_TEXT_SIZE - 1)) {
-        in_refuse(r, NULL, "are no bits of a number");
-    }
-}
-
-/* Canonical, as they are compared with others. */
-static void check_options(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    struct run_options options;
-    char written[RUN_OPTIONS_SIZE];
-
-    if (!run_options_read(text, &options) || !run_options_write(&options, written) ||
-        strcmp(text, written) != 0) {
-        in_refuse(r, NULL, "are no options of a run");
-    }
-}
-
-static void check_circumstances(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    struct run_circumstances circumstances;
-    char written[RUN_CIRCUMSTANCES_SIZE];
-
-    if (!run_circumstances_read(text, &circumstances) ||
-        !run_circumstances_write(&circumstances, written) || strcmp(text, written) != 0) {
-        in_refuse(r, NULL, "are no circumstances of a run");
-    }
-}
-
-static void check_seed(struct in_reader *r, const json_t *value)
-{
-    const char *text = json_string_value(value);
-    char *end;
-
-    if (strspn(text, "0123456789") != strlen(text) || !text[0] || strlen(text) > 20 ||
-        (strtoull(text, &end, 10), *end)) {
-        in_refuse(r, NULL, "is no seed");
-    }
-}
-
 #define PAGE(member) IN_AT(struct said_page, member)
 #define RUN(member)  IN_AT(struct said_run, member)
 #define NAME(member, room)                                                               \
@@ -163,9 +63,14 @@ static void check_seed(struct in_reader *r, const json_t *value)
     {                                                                                    \
 #member, IN_TEXT, RUN(member), .most = (room)-1, .check = check_                 \
     }
-#define COUNT(member)                                                                    \
+#define COUNT(member, most_)                                                             \
     {                                                                                    \
-#member, IN_INT, RUN(member), .least = 0, .most = INT64_MAX                      \
+#member, IN_INT, RUN(member), .least = 0, .most = (most_)                        \
+    }
+/* 0 is no time. */
+#define TIME(member)                                                                     \
+    {                                                                                    \
+#member, IN_INT, RUN(member), .least = 1, .most = INT64_MAX                      \
     }
 #define IS(member)                                                                       \
     {                                                                                    \
@@ -181,10 +86,10 @@ static const struct in_shape format_shape = IN_SHAPE(format_members, NULL);
 static const struct in_member page_members[] = {
     { "reprod", IN_TEXT, PAGE(reprod), .least = 1, .most = PEER_VERSION_SIZE - 1 },
     { "service", IN_HEX, PAGE(service), .most = PEER_SERVICE_SIZE - 1 },
-    { "since", IN_TEXT, PAGE(since), .check = check_id },
-    { "cursor", IN_TEXT, PAGE(cursor), .check = check_id },
+    { "since", IN_TEXT, PAGE(since), .check = peer_check_id },
+    { "cursor", IN_TEXT, PAGE(cursor), .check = peer_check_id },
     { "more", IN_BOOL, PAGE(more) },
-    { "waits_for", IN_TEXT, PAGE(waits_for), IN_NULLABLE, .check = check_id },
+    { "waits_for", IN_TEXT, PAGE(waits_for), IN_NULLABLE, .check = peer_check_id },
     { "folded", IN_INT, PAGE(folded), .least = 0, .most = INT64_MAX },
     { "of_peers", IN_INT, PAGE(of_peers), .least = 0, .most = PEER_PAGE_RUNS },
     { "items", IN_ARRAY, PAGE(items), .most = PEER_PAGE_RUNS },
@@ -192,8 +97,8 @@ static const struct in_member page_members[] = {
 static const struct in_shape page_shape = IN_SHAPE(page_members, NULL);
 
 static const struct in_member check_members[] = {
-    { "state", IN_TEXT, IN_AT(struct said_check, state), .check = check_check },
-    { "digest", IN_TEXT, IN_AT(struct said_check, digest), .check = check_digest },
+    { "state", IN_TEXT, IN_AT(struct said_check, state), .check = peer_check_check },
+    { "digest", IN_TEXT, IN_AT(struct said_check, digest), .check = peer_check_digest },
     { "share_ppm", IN_INT, IN_AT(struct said_check, share_ppm) },
     { "words", IN_TEXT, IN_AT(struct said_check, words), .most = CASE_TITLE_SIZE - 1 },
 };
@@ -208,60 +113,61 @@ static const struct in_member digest_members[] = {
 };
 static const struct in_shape digest_shape = IN_SHAPE(digest_members, NULL);
 static const struct in_member a_digest = { .kind = IN_OBJECT, .shape = &digest_shape };
-static const struct in_member a_fact = { .kind = IN_JSON, .check = check_fact };
+static const struct in_member a_fact = { .kind = IN_JSON, .check = peer_check_fact };
 
 static const struct in_member run_members[] = {
-    { "job", IN_TEXT, RUN(job), .check = check_id },
+    { "job", IN_TEXT, RUN(job), .check = peer_check_id },
     { "item", IN_INT, RUN(item), .least = 0, .most = INT32_MAX },
-    COUNT(job_created_ms),
+    TIME(job_created_ms),
     { "asked", IN_INT, RUN(asked), .least = 1, .most = JOB_ITERATIONS_MAX },
     NAME(workload, CASE_NAME_SIZE),
     { "version", IN_INT, RUN(version), .least = 1, .most = INT32_MAX },
     NAME(variant, CASE_NAME_SIZE),
     NAME(size, CASE_NAME_SIZE),
     NAME(dtype, CASE_NAME_SIZE),
-    SEEN(seed, 21, check_seed),
-    SEEN(item_seed, 21, check_seed),
+    SEEN(seed, 21, peer_check_seed),
+    SEEN(item_seed, 21, peer_check_seed),
     IS(challenge),
     IS(control),
     { "kind", IN_TEXT, RUN(kind), .names = control_kinds },
     TEXT(no_control, CASE_TITLE_SIZE),
     IS(unseeded),
-    SEEN(subject, CASE_NAME_SIZE, check_subject),
+    SEEN(subject, CASE_NAME_SIZE, peer_check_subject),
     TEXT(subject_name, SUBJECT_NAME_SIZE),
-    NAME(stack, CASE_NAME_SIZE),
-    SEEN(options, RUN_OPTIONS_SIZE, check_options),
+    { "stack", IN_TEXT, RUN(stack), .least = 1, .most = CASE_NAME_SIZE - 1,
+      .check = peer_check_stack },
+    SEEN(options, RUN_OPTIONS_SIZE, peer_check_options),
     NAME(host, CASE_TITLE_SIZE),
     TEXT(boot_id, CASE_NAME_SIZE),
     NAME(device, CASE_TITLE_SIZE),
     NAME(backend, CASE_NAME_SIZE),
     TEXT(model, CASE_TITLE_SIZE),
     { "attributes", IN_OBJECT, RUN(attributes) },
-    TEXT(device_state, PEER_STATE_SIZE),
-    TEXT(device_state_since, ID_SIZE),
-    COUNT(intent_ms),
-    COUNT(started_ms),
-    COUNT(finished_ms),
-    SEEN(outcome, CASE_NAME_SIZE, check_outcome),
+    SEEN(device_state, PEER_STATE_SIZE, peer_check_state),
+    SEEN(device_state_since, ID_SIZE, peer_check_since),
+    TIME(intent_ms),
+    COUNT(started_ms, INT64_MAX),
+    TIME(finished_ms),
+    SEEN(outcome, CASE_NAME_SIZE, peer_check_outcome),
     TEXT(cause, CASE_TITLE_SIZE * 2),
-    SEEN(circumstances, RUN_CIRCUMSTANCES_SIZE, check_circumstances),
+    SEEN(circumstances, RUN_CIRCUMSTANCES_SIZE, peer_check_circumstances),
     { "environment", IN_OBJECT, RUN(environment), IN_NULLABLE, .least = 1,
-      .item = &a_fact, .check = check_environment },
-    COUNT(iterations),
+      .item = &a_fact, .check = peer_check_environment },
+    COUNT(iterations, AMOUNT_MAX),
     { "digests", IN_ARRAY, RUN(digests), .most = JOB_ITERATIONS_MAX, .item = &a_digest },
-    SEEN(input_digest, DIGEST_TEXT_SIZE, check_digest),
-    SEEN(weight_sum, BITS_TEXT_SIZE, check_bits),
-    SEEN(loss, BITS_TEXT_SIZE, check_bits),
+    SEEN(input_digest, DIGEST_TEXT_SIZE, peer_check_digest),
+    SEEN(weight_sum, BITS_TEXT_SIZE, peer_check_bits),
+    SEEN(loss, BITS_TEXT_SIZE, peer_check_bits),
     TEXT(algorithm, CASE_TITLE_SIZE),
     TEXT(claim, CASE_NAME_SIZE),
-    COUNT(min_ns),
-    COUNT(median_ns),
-    COUNT(max_ns),
-    COUNT(elements),
-    COUNT(bytes_hashed),
+    COUNT(min_ns, NS_MAX),
+    COUNT(median_ns, NS_MAX),
+    COUNT(max_ns, NS_MAX),
+    COUNT(elements, AMOUNT_MAX),
+    COUNT(bytes_hashed, AMOUNT_MAX),
     TEXT(device_read_back, CASE_TITLE_SIZE),
-    COUNT(wall_ns),
-    COUNT(max_rss_kb),
+    COUNT(wall_ns, NS_MAX),
+    COUNT(max_rss_kb, AMOUNT_MAX),
     { "check", IN_OBJECT, RUN(check), IN_NULLABLE, .shape = &check_shape },
 };
 static const struct in_shape run_shape = IN_SHAPE(run_members, NULL);
@@ -409,6 +315,9 @@ static bool is_sound(const struct said_run *said, struct peer_run *run)
         peer_run_refuse(run, PEER_MALFORMED, "its environment is of another backend");
     } else if (r->finished_ms < r->intent_ms) {
         peer_run_refuse(run, PEER_MALFORMED, "it ended before it began");
+    } else if (strcmp(r->job, r->id) >= 0) {
+        /* Our own next ids would be behind that of a job of a time to come. */
+        peer_run_refuse(run, PEER_MALFORMED, "it began before its job was there");
     }
     return run->refusal == PEER_TAKEN;
 }
@@ -508,6 +417,7 @@ static enum err_code end_before(struct peer_page *page, int first, struct err *e
     }
     page->of_peers = 0;
     page->more = false;
+    page->cut = true;
     TAKE(page->cursor, first ? page->runs[first - 1].run.id : page->since);
     TAKE(page->waits_for, run->run.id);
     for (int i = first; i < page->count; i++) {

@@ -50,7 +50,10 @@ struct peer {
     struct peer_taken taken;
     int pages;            /* that were taken */
     bool more;            /* behind the last of them */
+    bool cut;             /* the last of them: what is behind it is not to be read yet */
     bool again;           /* it has to begin anew */
+    bool quiet;           /* it was ended, which is no failure */
+    int anew;             /* how often on end it had to begin anew */
     enum peer_state went; /* WELL, as far as is known */
     char why[CAUSE_SIZE];
 };
@@ -130,6 +133,11 @@ static void conclude(struct peer *peer)
     peer->pull = NULL;
     pull_close(pull, one_closed, peer->all);
     drop_lines(peer);
+    peer->anew = peer->again ? peer->anew + 1 : 0;
+    if (peer->anew > 1) { /* it would be read from the first run for ever */
+        peer->went = GARBAGE;
+        copy_text(peer->why, sizeof peer->why, "each time another service answers");
+    }
     if (peer->went == WELL && peer->pages == 0 && !peer->again) {
         peer->went = GARBAGE;
         copy_text(peer->why, sizeof peer->why, "it printed nothing");
@@ -146,8 +154,10 @@ static void conclude(struct peer *peer)
     }
 }
 
+/* No line is looked at any more; with WELL it ends as it is. */
 static void give_up(struct peer *peer, enum peer_state state, const char *why)
 {
+    peer->quiet = peer->quiet || state == WELL;
     if (peer->went == WELL) {
         peer->went = state;
         copy_text(peer->why, sizeof peer->why, why);
@@ -209,6 +219,7 @@ static void page_taken(struct peer *peer)
         return;
     }
     copy_text(peer->cursor, sizeof peer->cursor, peer->page.cursor);
+    peer->cut = peer->page.cut;
     peer->pages++;
     peer->more = peer->page.more;
     peer->resting = true;
@@ -239,6 +250,10 @@ static void read_line(struct peer *peer)
     struct err err;
     enum err_code code;
 
+    if (peer->pages > 0 && !peer->more) {
+        give_up(peer, peer->cut ? WELL : GARBAGE, "it prints on behind its last page");
+        return;
+    }
     memmove(peer->lines, peer->lines + 1,
             (size_t)--peer->line_count * sizeof *peer->lines);
     code = peer_page_read(line, strlen(line), peer->name, peer->cursor, clock_wall_ms(),
@@ -294,7 +309,7 @@ static void on_ended(void *arg, const char *cause, bool too_long)
     struct peer *peer = arg;
 
     peer->ended = true;
-    if (cause && peer->went == WELL && !peer->again) {
+    if (cause && peer->went == WELL && !peer->quiet) {
         peer->went = too_long ? GARBAGE : UNREACHABLE;
         copy_text(peer->why, sizeof peer->why, cause);
     }
@@ -313,7 +328,7 @@ static void start(struct peer *peer)
     char **argv = peers_command(peer->config, peer->cursor);
     struct err err;
 
-    peer->ended = peer->more = peer->again = false;
+    peer->ended = peer->more = peer->again = peer->quiet = false;
     peer->pages = 0;
     peer->went = WELL;
     if (pull_start(peer->all->loop, peer->log_name, argv, &events, peer, &peer->pull,

@@ -18,10 +18,12 @@
 #include "daemon/process/wire.h"
 
 enum {
-    SETTLE_MS = 1000,  /* between its exit and the end of its output */
-    GIVE_UP_MS = 2000, /* after SIGKILL */
+    SETTLE_MS = 1000,    /* between its exit and the end of its output */
+    GIVE_UP_MS = 2000,   /* after SIGKILL */
+    SAID_MAX = 64 << 10, /* bytes of standard error that are read … */
+    BREATH_MS = 100,     /* … in this time */
     CAUSE_SIZE = 512,
-    HANDLES = 6
+    HANDLES = 7
 };
 
 struct pull {
@@ -36,11 +38,13 @@ struct pull {
     char cause[CAUSE_SIZE]; /* why it was killed; "": it was not */
     struct wire_lines lines;
     struct agent_log log;
+    size_t said; /* bytes of standard error since the last breath */
     int open_handles;
     uv_poll_t poll;
     uv_signal_t child_signal;
     uv_timer_t deadline; /* for output, for settling, for its death */
     uv_timer_t tell;     /* calls `ended` from the loop */
+    uv_timer_t breath;   /* until standard error is read again */
     struct stream_reader out, err;
     void (*closed)(void *arg);
     void *closed_arg;
@@ -86,6 +90,7 @@ static void release(struct pull *pull)
     uv_close((uv_handle_t *)&pull->child_signal, handle_closed_cb);
     uv_close((uv_handle_t *)&pull->deadline, handle_closed_cb);
     uv_close((uv_handle_t *)&pull->tell, handle_closed_cb);
+    uv_close((uv_handle_t *)&pull->breath, handle_closed_cb);
     stream_reader_close(&pull->out, handle_closed);
     stream_reader_close(&pull->err, handle_closed);
 }
@@ -94,9 +99,7 @@ static int line_cb(void *arg, const char *text, size_t length)
 {
     struct pull *pull = arg;
 
-    if (length > 0) {
-        pull->events->line(pull->arg, text, length);
-    }
+    pull->events->line(pull->arg, text, length);
     return pull->killed || pull->owner_closing ? ERR_PROTOCOL : 0;
 }
 
@@ -125,7 +128,7 @@ static void tell_cb(uv_timer_t *timer)
     if (!pull->cause[0] && pull->exited) {
         set_cause_of_exit(pull);
     }
-    if (!pull->cause[0]) {
+    if (!pull->cause[0] && wire_lines_rest(&pull->lines) > 0) {
         wire_lines_feed(&pull->lines, "\n", 1, line_cb, pull);
     }
     if (!pull->owner_closing) {
@@ -241,11 +244,25 @@ static void out_end(void *arg)
     settle(pull);
 }
 
+static void breathe(uv_timer_t *timer)
+{
+    struct pull *pull = timer->data;
+
+    pull->said = 0;
+    stream_reader_pause(&pull->err, false);
+}
+
+/* Whatever it says, it does not keep the loop busy. */
 static void err_bytes(void *arg, const char *data, size_t length)
 {
     struct pull *pull = arg;
 
     agent_log_add(&pull->log, data, length, clock_monotonic_ms());
+    pull->said += length;
+    if (pull->said > SAID_MAX && !pull->released) {
+        stream_reader_pause(&pull->err, true);
+        uv_timer_start(&pull->breath, breathe, BREATH_MS, 0);
+    }
 }
 
 static void err_end(void *arg)
@@ -290,13 +307,14 @@ static void watch(struct pull *pull, const int fds[2])
     descendants_know(pull->pid);
     pull->open_handles = HANDLES;
     pull->poll.data = pull->child_signal.data = pull->deadline.data = pull->tell.data =
-        pull;
+        pull->breath.data = pull;
     loop_must(uv_poll_init(pull->loop, &pull->poll, pull->pidfd), "the end of a command");
     loop_must(uv_poll_start(&pull->poll, UV_READABLE, poll_cb), "the end of a command");
     loop_must(uv_signal_init(pull->loop, &pull->child_signal), "signals");
     loop_must(uv_signal_start(&pull->child_signal, child_signal_cb, SIGCHLD), "signals");
     uv_timer_init(pull->loop, &pull->deadline);
     uv_timer_init(pull->loop, &pull->tell);
+    uv_timer_init(pull->loop, &pull->breath);
     set_deadline(pull, pull->events->silent_ms);
     pull->out.bytes = out_bytes;
     pull->out.end = out_end;

@@ -13,25 +13,35 @@ void cells_settle_begin(struct tx *tx)
     tx->unsettled_count = 0;
 }
 
-void cells_settle_mark(struct tx *tx)
+/* As arrays grow by their counts, each is as large as its own says. */
+static struct unsettled *copy_of(const struct unsettled *list, int count)
 {
-    if (tx->unsettled_count > tx->marked_room) {
-        tx->marked_room = 2 * tx->unsettled_count;
-        free(tx->marked);
-        tx->marked = xcalloc((size_t)tx->marked_room, sizeof *tx->marked);
+    struct unsettled *copy = NULL;
+
+    for (int i = 0; i < count; i++) {
+        copy = xgrow(copy, i, sizeof *copy);
+        copy[i] = list[i];
     }
-    tx->marked_count = tx->unsettled_count;
-    for (int i = 0; i < tx->marked_count; i++) {
-        tx->marked[i] = tx->unsettled[i];
-    }
+    return copy;
 }
 
-void cells_settle_back(struct tx *tx)
+void cells_settle_mark(const struct tx *tx, struct settle_mark *ret_mark)
 {
-    for (int i = 0; i < tx->marked_count; i++) {
-        tx->unsettled[i] = tx->marked[i];
-    }
-    tx->unsettled_count = tx->marked_count;
+    ret_mark->list = copy_of(tx->unsettled, tx->unsettled_count);
+    ret_mark->count = tx->unsettled_count;
+}
+
+void cells_settle_back(struct tx *tx, struct settle_mark *mark)
+{
+    free(tx->unsettled);
+    tx->unsettled = copy_of(mark->list, mark->count);
+    tx->unsettled_count = mark->count;
+}
+
+void cells_settle_release(struct settle_mark *mark)
+{
+    free(mark->list);
+    *mark = (struct settle_mark){ .count = 0 };
 }
 
 bool cells_settle_defers(const struct tx *tx, const struct cell *cell)

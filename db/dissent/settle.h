@@ -32,10 +32,15 @@ struct unsettled {
 /* A commit begins: whoever began it calls cells_settle before its end. */
 void cells_settle_begin(struct tx *tx);
 
-/* One write of the commit begins; it was rolled back: what is to be judged is what it was
- * at its begin. */
-void cells_settle_mark(struct tx *tx);
-void cells_settle_back(struct tx *tx);
+/* What is to be judged where a savepoint begins.  Once that was rolled back, it is what
+ * is to be judged again.  Released in either case. */
+struct settle_mark {
+    struct unsettled *list; /* owned */
+    int count;
+};
+void cells_settle_mark(const struct tx *tx, struct settle_mark *ret_mark);
+void cells_settle_back(struct tx *tx, struct settle_mark *mark);
+void cells_settle_release(struct settle_mark *mark);
 
 /* Whether CELL, to which a run was added, is judged later.  Not before it was judged with
  * two digests, so that it keeps no verdict of before they differed. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/base/id.h"
 #include "daemon/base/mem.h"
 #include "db/integrity/witness.h"
 #include "db/peers/peer_take.h"
@@ -95,6 +96,8 @@ static enum err_code take_runs(const struct page_taking *p, struct err *err)
         } else if (known) {
             p->taken->known++;
         } else {
+            /* Who was handed what is up to it here still gets what we measure next. */
+            id_follow(run->run.id);
             p->taken->taken++;
         }
     }

@@ -9,6 +9,7 @@
 #include "db/case_keys.h"
 #include "db/cells_judge.h"
 #include "db/dissent/device_states.h"
+#include "db/dissent/settle.h"
 #include "db/fleet.h"
 #include "db/runs.h"
 #include "db/tx.h"
@@ -312,7 +313,8 @@ static enum err_code take_steps(struct taking *t, struct err *err)
 }
 
 /* What the database refuses of one run is no error of the page. */
-static enum err_code settle(struct taking *t, enum err_code code, struct err *err)
+static enum err_code settle(struct taking *t, enum err_code code,
+                            struct settle_mark *mark, struct err *err)
 {
     if (code == ERR_INVALID || code == ERR_CONFLICT) {
         peer_run_refuse(t->run, PEER_CONTRADICTORY, "%.200s", err->message);
@@ -321,9 +323,11 @@ static enum err_code settle(struct taking *t, enum err_code code, struct err *er
     if (code != ERR_OK) {
         return code; /* the page is rolled back */
     }
-    if (t->run->refusal != PEER_TAKEN &&
-        tx_run(t->tx, err, "ROLLBACK TO peer_run") != ERR_OK) {
-        return err->code;
+    if (t->run->refusal != PEER_TAKEN) {
+        if (tx_run(t->tx, err, "ROLLBACK TO peer_run") != ERR_OK) {
+            return err->code;
+        }
+        cells_settle_back(t->tx, mark);
     }
     return tx_run(t->tx, err, "RELEASE peer_run");
 }
@@ -339,6 +343,8 @@ enum err_code peer_take(struct tx *tx, struct peer_run *run, int64_t origin,
                         .service = service,
                         .now_ms = now_ms };
     struct err failure = { .code = ERR_OK };
+    struct settle_mark mark;
+    enum err_code code;
 
     if (find_run(&t, ret_known, err) != ERR_OK) {
         return err->code;
@@ -349,7 +355,10 @@ enum err_code peer_take(struct tx *tx, struct peer_run *run, int64_t origin,
     if (tx_run(tx, err, "SAVEPOINT peer_run") != ERR_OK) {
         return err->code;
     }
+    cells_settle_mark(tx, &mark);
     take_steps(&t, &failure);
     *err = failure;
-    return settle(&t, failure.code, err);
+    code = settle(&t, failure.code, &mark, err);
+    cells_settle_release(&mark);
+    return code;
 }

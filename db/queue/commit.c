@@ -22,19 +22,21 @@ static void fail_all(struct work *first, const struct work *end, const struct er
 /* Runs W in a savepoint.  Returns whether the transaction is still there. */
 static bool run_write(struct tx *tx, struct work *w)
 {
+    struct settle_mark mark;
     struct err ignored;
 
     if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
         return !sqlite3_get_autocommit(tx->db);
     }
-    cells_settle_mark(tx);
+    cells_settle_mark(tx, &mark);
     w->result.code = ERR_OK;
     if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
         w->result.code = ERR_OK;
     } else if (!sqlite3_get_autocommit(tx->db)) {
         tx_run(tx, &ignored, "ROLLBACK TO work");
-        cells_settle_back(tx);
+        cells_settle_back(tx, &mark);
     }
+    cells_settle_release(&mark);
     if (sqlite3_get_autocommit(tx->db)) {
         if (w->result.code == ERR_OK) {
             err_set(&w->result, ERR_IO, "database: the transaction was abandoned");

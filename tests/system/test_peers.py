@@ -11,6 +11,10 @@ from service import BUILD, LIMIT, SELFTEST_WORKER, Service
 REPROD = str(BUILD / "reprod")
 FIRST = "0" * 26
 NEVER = 24 * 3600
+# Shell: the last page of a service without runs.
+EMPTY_PAGE = ("service={service}; page=$(printf '{{\"format\":1,\"reprod\":\"1\",\"service\":\"%s\",\"since\":\"%s\","
+              "\"cursor\":\"%s\",\"more\":false,\"waits_for\":null,\"folded\":0,\"of_peers\":0,\"items\":[]}}'"
+              " $service $1 $1);")
 
 
 def from_service(port, **more):
@@ -124,6 +128,7 @@ def test_what_is_wrong_with_a_peer_has_a_name(start_service):
     export = f"{REPROD} export --server http://127.0.0.1:{there.port} --since $1"
     ahead = json.dumps({"format": 1, "reprod": "1", "service": "0" * 16, "since": FIRST, "cursor": "7" + "Z" * 25,
                         "more": False, "waits_for": None, "folded": 0, "of_peers": 0, "items": []})
+    drawn = "$(od -An -N8 -tx8 /dev/urandom)"
     wrong = {
         "down": ("echo no route to host >&2; exit 255", "unreachable", "exit status 255: no route to host"),
         "killed": ("kill -9 $$", "unreachable", "killed by SIGKILL"),
@@ -135,6 +140,9 @@ def test_what_is_wrong_with_a_peer_has_a_name(start_service):
         "cut": (f"{export} | head -c 900", "garbage", "not JSON"),
         "newer": ("echo '{\"format\":99}'", "incompatible", "format 99"),
         "ahead": (f"echo '{ahead}'", "ahead", "still to come"),
+        "newlines": ("exec yes ''", "garbage", "not JSON"),
+        "unending": (f"{EMPTY_PAGE.format(service='0' * 16)} exec yes \"$page\"", "garbage", "behind its last page"),
+        "several": (f"{EMPTY_PAGE.format(service=drawn)} echo \"$page\"", "garbage", "each time another service"),
     }
     peers = [from_shell(name, script) for name, (script, _, _) in wrong.items()]
     peers += [{"name": "absent", "launch": ["/nonexistent", "{cursor}"]}, from_shell("hangs", "sleep 10000")]
@@ -148,6 +156,18 @@ def test_what_is_wrong_with_a_peer_has_a_name(start_service):
     assert measured(here)["progress"]["runs_failed"] == 0  # nothing waits for them
     assert "peer babbling: garbage" in here.log.read_text()
     assert "unreachable" in here.get("/v1/peers.txt")
+
+
+def test_pages_behind_what_is_still_to_come_are_no_garbage(tmp_path, start_service):
+    there = start_service()
+    measured(there)
+    page = there.get("/v1/export?limit=3")
+    page["items"][-1]["finished_ms"] += 5000  # by its clock
+    rest = there.get(f"/v1/export?since={page['cursor']}")
+    (tmp_path / "pages").write_text(f"{json.dumps(page)}\n{json.dumps(rest)}\n")
+    here = start_service(config={"peers": [from_shell("east", f"cat {tmp_path}/pages; sleep 0.1", every_seconds=NEVER)]})
+    here.wait(lambda: peer(here)["state"] not in ("new", "pulling"), "the pages")
+    assert peer(here)["state"] == "waiting" and peer(here)["taken"] in (2, 6)
 
 
 def test_a_service_is_no_peer_of_itself(tmp_path, start_service):

@@ -65,6 +65,7 @@ def refused(folder, *options, config=None):
     ({"hosts": [{"name": 256 * "a", "launch": ["a"]}]},
      "/hosts/0/name: must be a text of 1 to 255 bytes"),
     ({"stacks": [{"name": 64 * "a"}]}, "/stacks/0/name: must be a text of 1 to 63 bytes"),
+    ({"stacks": [{"name": "a/b"}]}, "/stacks/0/name: must have no '/'"),
     ('{"data": "a", "data": "b"}', "line 1"),
     ('{"data": ', "line 1"),
     ("[]", "must be a JSON object"),

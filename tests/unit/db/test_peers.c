@@ -111,6 +111,27 @@ static void test_runs_of_peers_are_not_handed_on(void **state)
     assert_int_equal(pull(p, "east", 10).taken, 0);
 }
 
+static enum err_code find_last_run(struct tx *tx, void *arg, struct err *err)
+{
+    char last[ID_SIZE] = "";
+    enum err_code code = tx_fetch(tx, TX_TARGETS(last), err, "SELECT max(id) FROM run");
+
+    copy_text(arg, ID_SIZE, last);
+    return code;
+}
+
+static void test_what_is_measured_later_has_later_ids(void **state)
+{
+    struct peers_fixture *p = *state;
+    char id[ID_SIZE], last[ID_SIZE];
+
+    measure(p->there);
+    pull(p, "east", 100);
+    id_new(0, id); /* the clock went back */
+    fixture_read(p->here, find_last_run, last);
+    assert_true(strcmp(id, last) > 0);
+}
+
 static void test_it_is_no_peer_of_itself(void **state)
 {
     struct peers_fixture *p = *state;
@@ -367,6 +388,7 @@ int main(void)
         PEERS_TEST(test_nothing_is_taken_twice),
         PEERS_TEST(test_a_run_that_goes_on_holds_later_ones_back),
         PEERS_TEST(test_runs_of_peers_are_not_handed_on),
+        PEERS_TEST(test_what_is_measured_later_has_later_ids),
         PEERS_TEST(test_it_is_no_peer_of_itself),
         PEERS_TEST(test_another_service_is_read_from_the_first_run),
         PEERS_TEST(test_a_control_is_what_it_is_here),

@@ -265,30 +265,38 @@ static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
 static void test_a_write_that_is_rolled_back(void **state)
 {
     struct tx tx = { .db = NULL };
+    struct settle_mark whole, inner;
 
     (void)state;
     cells_settle_begin(&tx);
-    cells_settle_mark(&tx);
-    cells_settle_back(&tx);
+    cells_settle_mark(&tx, &whole);
+    cells_settle_back(&tx, &whole);
     assert_int_equal(tx.unsettled_count, 0);
     for (int64_t cell = 1; cell <= 20; cell++) {
-        cells_settle_mark(&tx);
         add_unsettled(&tx, cell, "first");
     }
-    cells_settle_mark(&tx);
+    cells_settle_mark(&tx, &inner); /* within the write */
     add_unsettled(&tx, 7, "second");
     add_unsettled(&tx, 21, "second");
     tx.unsettled[0] = tx.unsettled[--tx.unsettled_count]; /* cell 1 was judged */
     assert_false(cells_settle_waits(&tx, 1));
-    cells_settle_back(&tx);
+    while (tx.unsettled_count > 3) { /* and more of them */
+        tx.unsettled_count--;
+    }
+    add_unsettled(&tx, 22, "second");
+    add_unsettled(&tx, 23, "second");
+    cells_settle_back(&tx, &inner);
+    cells_settle_release(&inner);
     assert_int_equal(tx.unsettled_count, 20);
     for (int64_t cell = 1; cell <= 20; cell++) {
         assert_true(cells_settle_waits(&tx, cell));
         assert_string_equal(tx.unsettled[cell - 1].run, "first");
     }
     assert_false(cells_settle_waits(&tx, 21));
+    cells_settle_back(&tx, &whole);
+    cells_settle_release(&whole);
+    assert_int_equal(tx.unsettled_count, 0);
     free(tx.unsettled);
-    free(tx.marked);
 }
 
 /* A control of which it could not be told, and which varies then. */

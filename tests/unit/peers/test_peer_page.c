@@ -242,7 +242,23 @@ static void test_what_is_wrong_with_a_run_refuses_it(void **state)
         { "{\"iterations\":2}", PEER_NO_PROOF, "2 of 3 iterations" },
         { "{\"elements\":0}", PEER_NO_PROOF, "0 elements" },
         { "{\"bytes_hashed\":100}", PEER_NO_PROOF, "100 bytes" },
-        { "{\"bytes_hashed\":9000000000000000000}", PEER_NO_PROOF, "nothing hashes" },
+        { "{\"bytes_hashed\":9000000000000000}", PEER_NO_PROOF, "nothing hashes" },
+        /* Sums over runs would be no numbers any more. */
+        { "{\"bytes_hashed\":9000000000000000000}", PEER_MALFORMED, "bytes_hashed" },
+        { "{\"median_ns\":9000000000000000000}", PEER_MALFORMED, "median_ns" },
+        { "{\"wall_ns\":9000000000000000000}", PEER_MALFORMED, "wall_ns" },
+        { "{\"intent_ms\":0}", PEER_MALFORMED, "intent_ms" },
+        { "{\"stack\":\"cuda/conv_wgrad\"}", PEER_MALFORMED, "stack has a '/'" },
+        { "{\"device_state\":\"x\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"[1]\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":[]}\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":{}}\"}", PEER_MALFORMED, "no state" },
+        { "{\"device_state\":\"{\\\"vbios\\\":1}\",\"elements\":0}", PEER_NO_PROOF, "" },
+        { "{\"device_state_since\":\"x\"}", PEER_MALFORMED,
+          "device_state_since is no id" },
+        /* Our own ids would be behind it from then on. */
+        { "{\"job\":\"7ZZZZZZZZZZZZZZZZZZZZZZZZZ\"}", PEER_MALFORMED, "before its job" },
+        { "{\"job\":\"" SECOND "\"}", PEER_MALFORMED, "before its job" },
         { "{\"device_read_back\":\"cpu:x\"}", PEER_NO_PROOF, "its device is" },
         { "{\"input_digest\":\"\"}", PEER_NO_PROOF, "inputs" },
         { "{\"weight_sum\":\"\"}", PEER_NO_PROOF, "weight sum" },
@@ -411,6 +427,7 @@ static void test_a_page_ends_before_what_is_to_come(void **state)
     assert_string_equal(read.cursor, SECOND);
     assert_string_equal(read.waits_for, THIRD);
     assert_false(read.more);
+    assert_true(read.cut);
     peer_page_release(&read);
     set(page, "folded", json_integer(1));
     expect_error(page, ERR_BUSY, "still to come");
