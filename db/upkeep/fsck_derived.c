@@ -55,6 +55,15 @@ static enum err_code gather_runs(struct tx *tx, struct err *err)
     " s.first_ms, s.last_ms FROM run_summary s JOIN cell c ON c.id = s.cell)"            \
     " GROUP BY 1)"
 
+/* Run r, with its item i, is the last that cell_device d has seen.  It is mostly the one
+ * with the greatest id: of thousands of devices, each would else be looked for among the
+ * runs of all. */
+#define SHOWED_IT_LAST                                                                   \
+    "r.cell = d.cell AND r.device = d.device AND i.options = d.options"                  \
+    " AND r.outcome = 'completed' AND r.finished_ms = d.last_ms"                         \
+    " AND r.digest = d.last_digest AND " DEVICE_STATE_OF("r.device",                     \
+                                                         "r.id") " = d.state"
+
 static const struct derived {
     const char *what, *sql;
 } derived[] = {
@@ -64,20 +73,17 @@ static const struct derived {
       " OR (c.run IS NOT NULL AND (r.cell IS NOT c.cell"
       " OR r.weight_sum IS NOT c.weight_sum OR r.loss IS NOT c.loss))" },
     { "a last digest of a device that no run has",
-      "SELECT d.cell FROM cell_device d WHERE (SELECT 1 FROM run r INDEXED BY run_cell"
-      " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.cell = d.cell"
-      " AND r.device = d.device AND i.options = d.options AND r.outcome = 'completed'"
-      " AND r.finished_ms = d.last_ms AND r.digest = d.last_digest"
-      " AND " DEVICE_STATE_OF(
-          "r.device",
-          "r.id") " = d.state"
-                  " ORDER BY r.id DESC LIMIT 1) IS NULL"
-                  " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job "
-                  "= s.job"
-                  " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
-                  " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
-                  " AND s.digest = d.last_digest"
-                  " AND " DEVICE_STATE_OF("i.device", "s.first_run") " = d.state)" },
+      "SELECT d.cell FROM cell_device d WHERE NOT EXISTS (SELECT 1 FROM run r"
+      " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE r.id = d.last_run"
+      " AND " SHOWED_IT_LAST ") AND (SELECT 1 FROM run r INDEXED BY run_cell"
+      " JOIN job_item i ON i.job = r.job AND i.seq = r.item WHERE " SHOWED_IT_LAST
+      " ORDER BY r.id DESC LIMIT 1) IS NULL"
+      " AND NOT EXISTS (SELECT 1 FROM run_summary s JOIN job_item i ON i.job "
+      "= s.job"
+      " AND i.seq = s.item WHERE s.cell = d.cell AND i.device = d.device"
+      " AND i.options = d.options AND NOT s.refused AND s.last_ms = d.last_ms"
+      " AND s.digest = d.last_digest"
+      " AND " DEVICE_STATE_OF("i.device", "s.first_run") " = d.state)" },
     { "an environment of a device that its run did not report",
       "SELECT 0, format('%s, %s, %d', d.device, d.stack, d.environment)"
       " FROM device_stack_environment d WHERE NOT EXISTS (SELECT 1 FROM run r"
