@@ -36,6 +36,8 @@ struct receiver {
     struct attempt *attempt; /* NULL: none is going on */
     int failures;            /* in a row */
     int64_t held_ms;         /* nothing is sent before, monotonic */
+    bool fails;              /* on record, by a try of this process … */
+    bool failed;             /* … and did when the look began */
     bool listed;
 };
 
@@ -243,10 +245,12 @@ static void ended_stored(void *arg, const struct err *result)
     }
     r->failures = delivered ? 0 : r->failures + 1;
     r->held_ms = 0;
+    r->fails = r->failed = false;
     if (!delivered) {
         int64_t hold = retry_hold_ms(r->failures, WEBHOOK_RETRY_MS, a->ended.random);
 
         hold = result->code == ERR_OK ? a->ended.hold_ms : hold;
+        r->fails = result->code == ERR_OK;
         r->held_ms = clock_monotonic_ms() + hold;
     }
     if (result->code == ERR_OK) {
@@ -273,7 +277,8 @@ static void sent(void *arg, const struct sending_result *result)
         } else {
             copy_text(t->cause, sizeof t->cause, result->cause);
         }
-        t->hold_ms = retry_hold_ms(a->receiver->failures + 1, t->hold_ms, t->random);
+        t->failures = a->receiver->failures + 1;
+        t->hold_ms = retry_hold_ms(t->failures, t->hold_ms, t->random);
         t->hold_ms = t->retry_after_ms > t->hold_ms ? t->retry_after_ms : t->hold_ms;
     }
     store_write(a->delivery->options.store, store_ended, a, ended_stored);
@@ -507,8 +512,25 @@ static void take_found(struct delivery *d, int64_t last)
     store_write(d->options.store, take_events, t, taken);
 }
 
+/* One that was left alone, and by its record does not fail any more, was resumed, or has
+ * another URL: it begins anew. */
+static void begin_resumed(struct delivery *d, const struct look *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        struct receiver *r = receiver_of(d, &l->webhooks[i]);
+
+        if (r && r->failed && !r->attempt && !l->webhooks[i].failing_ms) {
+            r->fails = r->failed = false;
+            r->failures = 0;
+            r->held_ms = 0;
+            d->dirty = true;
+        }
+    }
+}
+
 static void use(struct delivery *d, const struct look *l)
 {
+    begin_resumed(d, l);
     d->none = l->count == 0 && !d->dirty;
     take_due(d, l);
     forget_others(d);
@@ -554,8 +576,9 @@ static void look(struct delivery *d)
     l->after = d->seen;
     l->now_ms = clock_wall_ms();
     for (int i = 0; i < d->receiver_count; i++) {
-        const struct receiver *r = d->receivers[i];
+        struct receiver *r = d->receivers[i];
 
+        r->failed = r->fails;
         if (r->attempt || r->held_ms > now) {
             copy_text(l->busy[l->busy_count++], ID_SIZE, r->id);
         }

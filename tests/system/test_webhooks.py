@@ -168,8 +168,6 @@ def test_what_a_receiver_answers(start_service, receiver):
     # A person who resumes it does not wait.  410: nothing more is sent.
     target.plan.write_text("410")
     act(service, hook, "resume")
-    service.stop()
-    service.start()
     wait_for(service, hook, lambda w: w["state"] == "disabled", "the end")
     assert hook_of(service, hook)["disabled"] == "it answered 410"
     tries = len(target.lines())
