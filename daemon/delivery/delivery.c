@@ -63,6 +63,7 @@ struct delivery {
     int64_t wake_ms;            /* monotonic, of the timer */
     struct webhook *configured; /* their secrets are nowhere else */
     int configured_count;
+    int64_t configure_ms; /* they are to be stored once more, monotonic; 0: they are */
     struct networks allowed;
     struct receiver *receivers[WEBHOOKS_MAX];
     int receiver_count;
@@ -153,8 +154,13 @@ static void configured(void *arg, const struct err *result)
 {
     struct configuring *c = arg;
 
+    c->delivery->configure_ms = 0;
     if (result->code != ERR_OK) {
-        log_error("webhooks: %s", result->message);
+        log_error(
+            "webhooks of the configuration: %s; they are as before until that is "
+            "over",
+            result->message);
+        c->delivery->configure_ms = clock_monotonic_ms() + IDLE_MS;
     } else if (c->dropped) {
         log_warning("webhooks: %" PRId64
                     " deliveries waited for webhooks that the configuration has no more",
@@ -166,25 +172,31 @@ static void configured(void *arg, const struct err *result)
     free(c);
 }
 
+static void store_configuration(struct delivery *d)
+{
+    struct configuring *c = xcalloc(1, sizeof *c);
+    size_t count = (size_t)d->configured_count;
+
+    d->configure_ms = 0;
+    c->delivery = d;
+    c->list = xcalloc(count + 1, sizeof *c->list);
+    c->count = d->configured_count;
+    c->now_ms = clock_wall_ms();
+    memcpy(c->list, d->configured, count * sizeof *c->list);
+    store_write(d->options.store, store_configured, c, configured);
+}
+
 void delivery_configure(struct delivery *d, const struct webhook *list, int count,
                         const struct networks *allowed)
 {
-    struct configuring *c = xcalloc(1, sizeof *c);
-    size_t size = (size_t)count * sizeof *list;
-
     free(d->configured);
     d->configured = xcalloc((size_t)count + 1, sizeof *list);
     d->configured_count = count;
     d->allowed = *allowed;
-    c->delivery = d;
-    c->list = xcalloc((size_t)count + 1, sizeof *list);
-    c->count = count;
-    c->now_ms = clock_wall_ms();
     if (count) {
-        memcpy(d->configured, list, size);
-        memcpy(c->list, list, size);
+        memcpy(d->configured, list, (size_t)count * sizeof *list);
     }
-    store_write(d->options.store, store_configured, c, configured);
+    store_configuration(d);
 }
 
 /* How tries end */
@@ -568,6 +580,9 @@ static void look(struct delivery *d)
 
     if (d->looking || d->stopped || !d->started) {
         return;
+    }
+    if (d->configure_ms && now >= d->configure_ms) {
+        store_configuration(d);
     }
     l = xcalloc(1, sizeof *l);
     d->dirty = false;
