@@ -7,6 +7,7 @@
 #   make check     unit and system tests of this flavour only
 #   make check-stacks  real versions of cuDNN side by side; downloads 1.5 GB
 #   make check-pytorch the probes and the example with PyTorch; downloads 3 GB, once
+#   make check-slurm      a real Slurm of three nodes on this machine: one dies, one is drained, a job is preempted; 3.5 MB, once
 #   make check-prometheus  real Prometheus and Alertmanager: an alert, and its end; downloads 33 MB, once
 #   make check-keras   the probes with each TensorFlow that check-frameworks installed
 #   make soak      SIGKILL at 10,000 points of the service, its agent, workers and backups

@@ -63,7 +63,8 @@ struct api_hooks {
     const struct health *(*health)(void *arg);
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
-    /* The configured hosts as JSON array: {"name","online","cause"} (new reference). */
+    /* The configured hosts as JSON array:
+     * {"name","online","state","since","cause","node"} (new reference). */
     json_t *(*hosts)(void *arg);
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */

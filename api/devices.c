@@ -21,6 +21,8 @@
 struct presence {
     char id[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     bool is_default, online;
+    const char *state; /* static */
+    char *cause;       /* why it is not online */
 };
 
 struct view {
@@ -124,6 +126,9 @@ static void view_free(void *state)
 {
     struct view *view = state;
 
+    for (int i = 0; i < view->count; i++) {
+        free(view->present[i].cause);
+    }
     free(view->present);
     choices_release(&view->dissenters);
     json_decref(view->hosts);
@@ -146,6 +151,10 @@ static struct view *keep_view(struct request *r)
         copy_text(p->stack, sizeof p->stack, devices[i].stack);
         p->is_default = devices[i].is_default;
         p->online = devices[i].online;
+        p->state = devices[i].state;
+        p->cause = devices[i].cause && strcmp(p->state, "online") != 0
+                       ? xstrdup(devices[i].cause)
+                       : NULL;
     }
     return view;
 }
@@ -200,6 +209,8 @@ static void show_device(void *arg, const struct device *device)
     out_text(out, "stack", presence ? presence->stack : NULL);
     stacks_of(out, view, device->id);
     out_bool(out, "online", presence && presence->online);
+    out_text(out, "state", presence ? presence->state : "offline");
+    out_text(out, "cause", presence ? presence->cause : "no host has it now");
     out_json(out, "attributes", device->attributes_json);
     dissents_json(view, device->id);
     screening_json(view, device->id);
@@ -232,13 +243,27 @@ static const char *cause_of(const json_t *configured)
                       : "it is not in the configuration";
 }
 
+/* What the engine says that starts its agent. */
+static void node_json(struct json_out *out, const json_t *node)
+{
+    char *text = node ? json_dumps(node, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
+
+    out_json(out, "node", text);
+    free(text);
+}
+
 static void host_json(struct json_out *out, const struct host *host,
                       const json_t *configured)
 {
     out_open(out, NULL, '{');
     out_text(out, "name", host->name);
     out_bool(out, "online", json_is_true(json_object_get(configured, "online")));
+    out_text(out, "state",
+             configured ? json_string_value(json_object_get(configured, "state"))
+                        : "offline");
+    out_text(out, "since", json_string_value(json_object_get(configured, "since")));
     out_text(out, "cause", cause_of(configured));
+    node_json(out, json_object_get(configured, "node"));
     out_name(out, "boot_id", host->boot_id);
     out_time(out, "first_seen_at", host->first_seen_ms);
     out_time(out, "last_seen_at", host->last_seen_ms);

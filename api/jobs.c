@@ -101,7 +101,7 @@ void jobs_get_list(struct request *r)
 /* One job, read or cancelled. */
 struct one {
     int64_t eta_ms;
-    json_t *foreign; /* as of api_hooks; NULL: it is cancelled */
+    json_t *waits; /* as job_json_with_items has it; NULL: it is cancelled */
     struct job job;
 };
 
@@ -110,7 +110,7 @@ static void one_free(void *state)
     struct one *one = state;
 
     job_release(&one->job);
-    json_decref(one->foreign);
+    json_decref(one->waits);
     free(one);
 }
 
@@ -131,9 +131,41 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (jobs_get(tx, r->arguments[0], &one->job, err) != ERR_OK) {
         return err->code;
     }
-    job_json_with_items(&out, &one->job, one->eta_ms, one->foreign);
+    job_json_with_items(&out, &one->job, one->eta_ms, one->waits);
     reply_json(r, 200, &out);
     return ERR_OK;
+}
+
+/* What runs on each device would wait for. */
+static json_t *waits_now(struct api *api)
+{
+    const struct device_stack *devices;
+    int count = api->hooks.devices(api->hooks.arg, &devices);
+    json_t *foreign = api->hooks.foreign(api->hooks.arg), *waits = json_array(), *each;
+    size_t i;
+
+    json_array_foreach(foreign, i, each)
+    {
+        if (json_is_true(json_object_get(each, "waits"))) {
+            char *list = json_dumps(json_object_get(each, "processes"), JSON_ENCODE_ANY);
+
+            json_array_append_new(
+                waits, json_pack("{s:O,s:o}", "device", json_object_get(each, "device"),
+                                 "text", json_sprintf("is used by others: %s", list)));
+            free(list);
+        }
+    }
+    json_decref(foreign);
+    for (int d = 0; d < count; d++) {
+        if (devices[d].is_default && devices[d].state &&
+            strcmp(devices[d].state, "online") != 0) {
+            json_array_append_new(
+                waits, json_pack("{s:s,s:o}", "device", devices[d].id, "text",
+                                 json_sprintf("is %s, on host %s: %s", devices[d].state,
+                                              devices[d].host, devices[d].cause)));
+        }
+    }
+    return waits;
 }
 
 void jobs_get_one(struct request *r)
@@ -141,7 +173,7 @@ void jobs_get_one(struct request *r)
     struct one *one = keep_one(r);
 
     one->eta_ms = eta_of(r, r->arguments[0]);
-    one->foreign = r->api->hooks.foreign(r->api->hooks.arg);
+    one->waits = waits_now(r->api);
     request_read(r, read_one, NULL);
 }
 

@@ -235,6 +235,9 @@ static void take_fleet(struct figures *f, const struct api *api)
     for (int d = 0; d < entries; d++) {
         f->devices += devices[d].is_default;
         f->devices_online += devices[d].is_default && devices[d].online;
+        f->devices_released += devices[d].is_default && devices[d].released;
+        f->devices_withheld += devices[d].is_default && !devices[d].online &&
+                               strcmp(devices[d].state, "withheld") == 0;
     }
     json_array_foreach(foreign, i, host)
     {
@@ -244,6 +247,8 @@ static void take_fleet(struct figures *f, const struct api *api)
     {
         f->hosts++;
         f->hosts_online += json_is_true(json_object_get(host, "online"));
+        f->hosts_waiting +=
+            strcmp(json_string_value(json_object_get(host, "state")), "waiting") == 0;
     }
     json_decref(foreign);
     json_decref(hosts);

@@ -23,7 +23,7 @@ static const char *const names[] = { "passed", "unverified", "dissents" };
 struct seen {
     char device[CASE_TITLE_SIZE];
     enum node_verdict verdict;
-    bool is_there; /* now; of a host that is not online, all are */
+    bool is_there; /* now; of a host that nobody can ask, all are */
     char cause[SCREENING_WORDS_SIZE + CASE_TITLE_SIZE];
     int64_t screened_ms;
 };
@@ -32,8 +32,8 @@ struct view {
     const char *host; /* of the request */
     struct seen *devices;
     int count;
-    char (*online)[CASE_TITLE_SIZE]; /* its devices that are there now */
-    int online_count;
+    char (*there)[CASE_TITLE_SIZE]; /* its devices that are there now */
+    int there_count;
     bool is_known, is_online; /* the host: in the configuration, connected */
 };
 
@@ -42,7 +42,7 @@ static void view_free(void *state)
     struct view *view = state;
 
     free(view->devices);
-    free(view->online);
+    free(view->there);
     free(view);
 }
 
@@ -76,12 +76,12 @@ static void take_screening(void *arg, const struct screening *s)
 
 static bool is_there(const struct view *view, const char *device)
 {
-    for (int i = 0; i < view->online_count; i++) {
-        if (strcmp(view->online[i], device) == 0) {
+    for (int i = 0; i < view->there_count; i++) {
+        if (strcmp(view->there[i], device) == 0) {
             return true;
         }
     }
-    return !view->is_online;
+    return !view->is_online && view->there_count == 0;
 }
 
 /* What any cell says now outweighs what a screening said then. */
@@ -203,11 +203,11 @@ static void take_presence(struct view *view, struct api *api)
         }
     }
     json_decref(hosts);
-    view->online = xcalloc((size_t)count + 1, sizeof *view->online);
+    view->there = xcalloc((size_t)count + 1, sizeof *view->there);
     for (int k = 0; k < count; k++) {
-        if (devices[k].is_default && devices[k].online &&
+        if (devices[k].is_default && device_is_there(&devices[k]) &&
             strcmp(devices[k].host, view->host) == 0) {
-            copy_text(view->online[view->online_count++], CASE_TITLE_SIZE, devices[k].id);
+            copy_text(view->there[view->there_count++], CASE_TITLE_SIZE, devices[k].id);
         }
     }
 }

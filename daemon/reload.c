@@ -74,6 +74,7 @@ static int tell_what_waits(const struct config *old, const struct config *new)
            tell_later("webhook_ca", is_same(old->webhook_ca, new->webhook_ca)) +
            tell_later("stacks", json_equal(old->stacks, new->stacks)) +
            tell_later("hosts", json_equal(old->hosts, new->hosts)) +
+           tell_later("slurm", old->slurm.every_seconds == new->slurm.every_seconds) +
            tell_later("peers", json_equal(old->peers, new->peers)) +
            tell_later("workloads", json_equal(old->workloads, new->workloads));
 }
@@ -125,7 +126,7 @@ static void take_over(struct service *s, struct reload *r)
 
 static enum err_code check(struct service *s, struct reload *r)
 {
-    if (r->err.code == ERR_OK && !fleet_complete(s->fleet)) {
+    if (r->err.code == ERR_OK && !fleet_settled(s->fleet)) {
         return err_set(&r->err, ERR_BUSY,
                        "not every host has said which workloads it has; try again");
     }

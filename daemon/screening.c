@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
 #include "daemon/jobs/case_requests.h"
@@ -21,7 +22,7 @@ enum {
     JUDGED_AT_A_TIME = 32,
 };
 
-/* A device that is due and online. */
+/* A device that is due and there. */
 struct due {
     int64_t number;
     char device[CASE_TITLE_SIZE], reason[CASE_NAME_SIZE];
@@ -30,8 +31,10 @@ struct due {
 
 /* What is being read or stored, one thing at a time. */
 struct step {
-    char (*online)[CASE_TITLE_SIZE];
-    int online_count;
+    char (*there)[CASE_TITLE_SIZE]; /* online, or started where there is work */
+    int there_count;
+    int online_count;       /* the first of them */
+    struct lookup there_of; /* the same */
     int64_t now_ms;
     bool plans;    /* jobs may be made */
     bool any;      /* device was screened before */
@@ -72,7 +75,8 @@ static void release_step(struct step *step)
         json_decref(step->due[i].requests);
     }
     free(step->due);
-    free(step->online);
+    free(step->there);
+    lookup_release(&step->there_of);
     survey_jobs_release(&step->jobs);
     *step = (struct step){ .now_ms = 0 };
 }
@@ -94,22 +98,12 @@ void screener_look(struct screener *s, bool enabled)
 
 /* Reading what is due. */
 
-static bool is_online(const struct step *step, const char *device)
-{
-    for (int i = 0; i < step->online_count; i++) {
-        if (strcmp(step->online[i], device) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void take_due(void *arg, const struct screening *screening)
 {
     struct step *step = arg;
     struct due *due;
 
-    if (is_online(step, screening->device)) {
+    if (lookup_get(&step->there_of, screening->device)) {
         step->due = xgrow(step->due, step->due_count, sizeof *step->due);
         due = &step->due[step->due_count++];
         *due = (struct due){ .number = screening->number };
@@ -215,7 +209,7 @@ static void append(struct survey_jobs *all, struct survey_jobs *jobs)
     *jobs = (struct survey_jobs){ .count = 0 };
 }
 
-/* The jobs of DUE; NULL: of all that are online.  False: none can be made now. */
+/* The jobs of DUE; NULL: of all that are there.  False: none can be made now. */
 static bool make_jobs(struct screener *s, const struct due *due)
 {
     struct step *step = &s->step;
@@ -266,6 +260,21 @@ static enum err_code store_jobs(struct tx *tx, void *arg, struct err *err)
                                  err);
 }
 
+/* A large fleet's survey has a job for each device: the first tell of the others. */
+static void log_job(const struct step *step, int i)
+{
+    const struct job *job = &step->jobs.jobs[i];
+
+    if (i == AT_A_TIME) {
+        log_info("survey: and %d jobs more", step->jobs.count - i);
+    } else if (i < AT_A_TIME && step->any) {
+        log_info("screening of device %s: job %s, %d runs", job->items[0].device, job->id,
+                 job->runs_total);
+    } else if (i < AT_A_TIME) {
+        log_info("survey: job %s, %d runs", job->id, job->runs_total);
+    }
+}
+
 static void jobs_stored(void *arg, const struct err *result)
 {
     struct screener *s = arg;
@@ -276,15 +285,8 @@ static void jobs_stored(void *arg, const struct err *result)
     }
     for (int i = 0; i < step->jobs.count && result->code == ERR_OK && !step->given_up;
          i++) {
-        const struct job *job = &step->jobs.jobs[i];
-
-        if (step->any) {
-            log_info("screening of device %s: job %s, %d runs", job->items[0].device,
-                     job->id, job->runs_total);
-        } else {
-            log_info("survey: job %s, %d runs", job->id, job->runs_total);
-        }
-        s->hooks.accepted(s->hooks.arg, job);
+        log_job(step, i);
+        s->hooks.accepted(s->hooks.arg, &step->jobs.jobs[i]);
     }
     s->again = true;
     s->busy = false;
@@ -307,6 +309,10 @@ static void judged(void *arg, const struct err *result)
     if (result->code != ERR_OK) {
         log_error("screening: %s", result->message);
         s->judged = 0;
+    } else if (s->judged > 0) {
+        s->step.after = s->judged; /* others write in between */
+        store_write(s->store, store_judged, s, judged);
+        return;
     }
     /* What ended meanwhile may be before those that were looked at. */
     s->again = s->judged > 0 || !from_first;
@@ -322,7 +328,7 @@ static enum err_code store_present(struct tx *tx, void *arg, struct err *err)
     enum err_code code = ERR_OK;
 
     for (int i = 0; i < step->online_count && code == ERR_OK; i++) {
-        code = screenings_present(tx, step->online[i], step->now_ms, err);
+        code = screenings_present(tx, step->there[i], step->now_ms, err);
     }
     return code;
 }
@@ -340,17 +346,24 @@ static void present_stored(void *arg, const struct err *result)
 
 /* One step. */
 
-static void find_online(struct screener *s)
+static void find_there(struct screener *s)
 {
     const struct device_stack *devices;
     int count = s->hooks.devices(s->hooks.arg, &devices);
     struct step *step = &s->step;
 
-    step->online = xcalloc((size_t)count + 1, sizeof *step->online);
-    for (int i = 0; i < count; i++) {
-        if (devices[i].online && devices[i].is_default) {
-            copy_text(step->online[step->online_count++], CASE_TITLE_SIZE, devices[i].id);
+    step->there = xcalloc((size_t)count + 1, sizeof *step->there);
+    for (int online = 1; online >= 0; online--) {
+        for (int i = 0; i < count; i++) {
+            if (devices[i].is_default && devices[i].online == online &&
+                device_is_there(&devices[i])) {
+                char *there = step->there[step->there_count++];
+
+                copy_text(there, CASE_TITLE_SIZE, devices[i].id);
+                lookup_put(&step->there_of, there, there);
+            }
         }
+        step->online_count = online ? step->there_count : step->online_count;
     }
 }
 
@@ -408,7 +421,7 @@ void screener_tick(struct screener *s, int64_t now_ms, int64_t monotonic_ms)
         s->busy = true;
         s->present_ms = monotonic_ms;
         s->step.now_ms = now_ms;
-        find_online(s);
+        find_there(s);
         store_write(s->store, store_present, s, present_stored);
         return;
     }
@@ -422,7 +435,7 @@ void screener_tick(struct screener *s, int64_t now_ms, int64_t monotonic_ms)
     s->step.now_ms = now_ms;
     s->step.plans = s->enabled && (s->hooks.complete(s->hooks.arg) ||
                                    monotonic_ms - s->looked_ms >= SCREENING_SETTLE_MS);
-    find_online(s);
+    find_there(s);
     if (store_read_heavy(s->store, read_due, s, step_read, &err) != ERR_OK) {
         s->busy = false;
         s->again = true;

@@ -33,6 +33,7 @@
 struct reload;  /* daemon/reload.c */
 struct check;   /* daemon/service_check.c */
 struct folding; /* daemon/service_retention.c */
+struct slurm;   /* daemon/engine/slurm.h */
 
 struct service {
     uv_loop_t loop;
@@ -49,6 +50,8 @@ struct service {
     struct larger *larger;
     struct runner *runner;
     struct fleet *fleet;
+    struct slurm *slurm; /* NULL: no host is one of Slurm */
+    char *slurm_name;    /* of our jobs there */
     struct peers *peers;
     struct api *api;
     struct survey_watch *watch;
@@ -57,6 +60,7 @@ struct service {
     struct delivery *delivery; /* NULL: nothing is stored */
     struct notices *notices;   /* likewise */
     struct pump store_pump, api_pump;
+    int64_t breathed_ns;   /* monotonic: when both were run between agents */
     uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
     bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */
@@ -126,6 +130,15 @@ void service_screen(struct service *service);
 /* Takes over what the database has of the last service; where nothing is stored, what is
  * wrong with it only. */
 enum err_code service_resume(struct service *service, struct err *err);
+
+/* What the fleet has for hosts that an engine starts. */
+struct fleet_engine service_engine(struct service *service);
+
+/* The engine of the hosts is asked from now on; the fleet is there. */
+void service_open_engine(struct service *service);
+
+/* The configured hosts, as the fleet and their engine have them.  New reference. */
+json_t *service_hosts(const struct service *service);
 
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);

@@ -170,7 +170,7 @@ static json_t *hook_hosts(void *arg)
 {
     const struct service *s = arg;
 
-    return fleet_hosts(s->fleet);
+    return service_hosts(s);
 }
 
 static json_t *hook_foreign(void *arg)

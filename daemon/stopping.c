@@ -1,6 +1,7 @@
 #include "daemon/stopping.h"
 
 #include "daemon/base/log.h"
+#include "daemon/engine/slurm.h"
 
 enum { FINISH_PATIENCE_MS = 10000, DRAIN_PATIENCE_MS = 10000 };
 
@@ -26,11 +27,18 @@ void stopping_request(struct stopping *s, int64_t now)
     }
 }
 
-static void agents_are_gone(void *arg)
+static void jobs_are_gone(void *arg)
 {
     struct stopping *s = arg;
 
     s->agents_gone = true;
+}
+
+static void agents_are_gone(void *arg)
+{
+    struct stopping *s = arg;
+
+    slurm_close(s->slurm, jobs_are_gone, s);
 }
 
 static void pulls_are_gone(void *arg)

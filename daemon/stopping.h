@@ -13,6 +13,8 @@
 #include "daemon/run/runner.h"
 #include "db/store.h"
 
+struct slurm;
+
 enum stopping_stage {
     STOPPING_NOT,        /* serving */
     STOPPING_FINISHING,  /* waits for runs in flight */
@@ -25,6 +27,7 @@ enum stopping_stage {
 struct stopping {
     struct runner *runner; /* these are set by the owner, and borrowed */
     struct fleet *fleet;
+    struct slurm *slurm; /* NULL: there is none */
     struct peers *peers;
     struct api *api;
     struct store *store;

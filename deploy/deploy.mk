@@ -25,6 +25,7 @@ install: all
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/frameworks workloads/frameworks/*.py
 	install -D -m755 -t $(PREFIX_DIR)/share/reprod deploy/framework deploy/node-check
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod deploy/stacks.py
+	install -D -m755 -t $(PREFIX_DIR)/share/reprod/slurm deploy/slurm/prolog deploy/slurm/health-check
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/prometheus $(wildcard deploy/prometheus/*)
 	install -D -m644 -t $(PREFIX_DIR)/share/reprod/kubernetes $(wildcard deploy/kubernetes/*)
 

@@ -40,6 +40,7 @@ everyday() {
     stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
 }
 deep() {
+    make --no-print-directory get-slurm || echo 'skipped: real Slurm'
     make --no-print-directory get-prometheus || echo 'skipped: real Prometheus and Alertmanager'
     stage 'gcc: long tests' build_and check-system PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0

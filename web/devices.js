@@ -90,7 +90,7 @@ export function createDevices(details, chosen, choose) {
 /** A device with the cells in which it dissents, which are read when somebody asks. */
 function dissenterOf(device) {
   const { serial, pci_bus_id: slot } = device.attributes ?? {};
-  const facts = [`on ${device.host}`, device.model, slot && `slot ${slot}`, serial && `serial ${serial}`, device.online ? "" : "not online"];
+  const facts = [`on ${device.host}`, device.model, slot && `slot ${slot}`, serial && `serial ${serial}`, device.state === "online" ? "" : device.state];
   const places = el("ul");
   const node = el(
     "details",

@@ -26,7 +26,8 @@ struct figures {
     /* What the loop knows without the database. */
     bool ready;
     char causes[HEALTH_CONDITIONS][HEALTH_CAUSE_SIZE]; /* "": it does not apply */
-    int64_t devices, devices_online, devices_foreign, hosts, hosts_online;
+    int64_t devices, devices_online, devices_foreign, devices_released, devices_withheld;
+    int64_t hosts, hosts_online, hosts_waiting;
     int64_t streams, connections, made_room, overdue, joined, refused;
     uint64_t generation;
     double weakest_bound; /* these as in struct api_figures */

@@ -229,11 +229,20 @@ static void service(const struct figures *f, const char *version, struct page *p
     single(page, "reprod_hosts", "gauge", "Hosts of the configuration.", f->hosts);
     single(page, "reprod_hosts_online", "gauge", "Hosts whose agent is connected.",
            f->hosts_online);
+    single(page, "reprod_hosts_waiting", "gauge",
+           "Hosts that wait for room, or whose launch command waits in a queue.",
+           f->hosts_waiting);
     single(page, "reprod_devices", "gauge", "Devices known.", f->devices);
     single(page, "reprod_devices_foreign", "gauge",
            "Devices that processes of others use.", f->devices_foreign);
     single(page, "reprod_devices_online", "gauge", "Devices whose agent is connected.",
            f->devices_online);
+    single(page, "reprod_devices_released", "gauge",
+           "Devices whose agent is started when there is something to do.",
+           f->devices_released);
+    single(page, "reprod_devices_withheld", "gauge",
+           "Devices that are held back, such as those of a drained node.",
+           f->devices_withheld);
     single(page, "reprod_store_generation", "gauge",
            "Grows with every commit that changes something.", (int64_t)f->generation);
     backups(f, page);

@@ -8,6 +8,8 @@
 #include "daemon/base/array.h"
 #include "daemon/base/text.h"
 
+enum { WAITS_SHOWN = 16 };
+
 void case_json(struct json_out *out, const struct case_key *key)
 {
     out_text(out, "workload", key->workload);
@@ -107,48 +109,55 @@ static void item_json(struct json_out *out, const struct job *job,
     out_close(out, '}');
 }
 
-static bool has_runs_left(const struct job *job, const char *device)
+/* The keys are the devices on which JOB has runs left.  New reference. */
+static json_t *devices_left(const struct job *job)
 {
+    json_t *devices = json_object();
+    const char *last = "";
+
     for (int i = 0; i < job->item_count; i++) {
         const struct job_item *item = &job->items[i];
 
         if (item->runs_answered < item->runs_wanted && !item->given_up &&
-            strcmp(item->device, device) == 0) {
-            return true;
+            strcmp(item->device, last) != 0) {
+            json_object_set_new(devices, item->device, json_true());
+            last = item->device;
         }
     }
-    return false;
+    return devices;
 }
 
-/* The devices on which an open job waits for others. */
-static void waits_json(struct json_out *out, const struct job *job, const json_t *foreign)
+/* The devices on which an open job waits. */
+static void waits_json(struct json_out *out, const struct job *job, const json_t *waits)
 {
     bool open = job->state == JOB_QUEUED || job->state == JOB_RUNNING;
+    json_t *left = open && json_array_size(waits) ? devices_left(job) : NULL, *each;
+    int shown = 0;
     size_t i;
-    json_t *each;
 
     out_open(out, "waits_for", '[');
-    json_array_foreach(foreign, i, each)
+    json_array_foreach(waits, i, each)
     {
         const char *device = json_string_value(json_object_get(each, "device"));
 
-        if (open && json_is_true(json_object_get(each, "waits")) &&
-            has_runs_left(job, device)) {
-            char *list = json_dumps(json_object_get(each, "processes"), JSON_ENCODE_ANY);
-
-            out_format(out, NULL, "device %s is used by others: %s", device, list);
-            free(list);
+        if (json_object_get(left, device) && shown++ < WAITS_SHOWN) {
+            out_format(out, NULL, "device %s %s", device,
+                       json_string_value(json_object_get(each, "text")));
         }
     }
+    if (shown > WAITS_SHOWN) {
+        out_format(out, NULL, "%d more", shown - WAITS_SHOWN);
+    }
     out_close(out, ']');
+    json_decref(left);
 }
 
 void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms,
-                         const json_t *foreign)
+                         const json_t *waits)
 {
     out_open(out, NULL, '{');
     members(out, job, eta_ms);
-    waits_json(out, job, foreign);
+    waits_json(out, job, waits);
     out_open(out, "items", '[');
     for (int i = 0; i < job->item_count; i++) {
         item_json(out, job, &job->items[i]);

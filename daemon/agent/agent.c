@@ -1,11 +1,13 @@
 /* The happy path: become the subreaper, probe every stack, say hello, carry out commands
  * until standard input ends; then kill what runs, wait for it, exit.
  *
+ * SIGTERM ends it with notice: it says so, and lets runs end.
+ *
  * What can go wrong: a probe hangs (its deadline passes and the stack is reported with a
  * cause, asked again later, and reported anew once that changes); the daemon reads slowly
- * (workers are read slowly too: backpressure); the daemon dies (standard input ends, or
- * the parent-death signal comes); a process does not die (it is reported as stuck, and at
- * the end left behind). */
+ * (workers are read slowly too: backpressure); the daemon dies (standard input ends,
+ * the parent-death signal comes, or its pings stay away); a process does not die (it is
+ * reported as stuck, and at the end left behind). */
 #include "daemon/agent/agent.h"
 
 #include <fcntl.h>
@@ -23,6 +25,7 @@
 #include "daemon/agent/processes.h"
 #include "daemon/agent/runs.h"
 #include "daemon/agent/supervise.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
@@ -39,11 +42,13 @@ enum {
     STOP_POLL_MS = 10,
     STOP_SLACK_MS = 1000,
     PROBE_FIRST_MS =
-        1000, /* before what is not usable is asked again; then twice that … */
+        1000,        /* before what is not usable is asked again; then twice that … */
+    AGAIN_MS = 1000, /* a second SIGTERM that comes sooner is the same as the first */
+    TICK_MS = 1000,
     PROBE_MOST_MS = 300000 /* … up to this: a probe disturbs what runs beside it */
 };
 
-enum phase { PROBING, SERVING, DRAINING, STOPPING };
+enum phase { PROBING, SERVING, DRAINING, ENDING, STOPPING };
 
 struct agent {
     struct agent_options options;
@@ -57,6 +62,11 @@ struct agent {
     struct wire_lines lines;
     struct stream_writer out;
     uv_signal_t terminate, interrupt;
+    int64_t ending_ms; /* monotonic, since when it is */
+    pid_t parent;      /* the daemon, if it is on this host; 0 */
+    uv_timer_t notice, tick;
+    int64_t silent_s; /* ticks since the daemon was last heard: while this process
+                         stands still, none pass */
     uv_timer_t stop_timer;
     int64_t stop_polls; /* left */
     int probing;        /* stacks that have not answered */
@@ -78,6 +88,9 @@ static void close_everything(struct agent *agent)
     uv_close((uv_handle_t *)&agent->terminate, NULL);
     uv_close((uv_handle_t *)&agent->interrupt, NULL);
     uv_close((uv_handle_t *)&agent->stop_timer, NULL);
+    uv_close((uv_handle_t *)&agent->notice, NULL);
+    uv_close((uv_handle_t *)&agent->tick, NULL);
+    runs_close(&agent->runs);
     processes_close(&agent->processes);
     uv_close((uv_handle_t *)&agent->probe_timer, NULL);
 }
@@ -107,6 +120,7 @@ static void stop(struct agent *agent, int exit_code)
     stream_reader_pause(&agent->in, true);
     supervisor_pause(&agent->supervisor, false);
     supervisor_kill_all(&agent->supervisor);
+    runs_report(&agent->runs);
     agent->stop_polls = (2 * agent->options.grace_ms + STOP_SLACK_MS) / STOP_POLL_MS;
     uv_timer_start(&agent->stop_timer, stop_timer_cb, 0, STOP_POLL_MS);
 }
@@ -122,7 +136,8 @@ static void maybe_drained(void *arg)
 {
     struct agent *agent = arg;
 
-    if (agent->phase == DRAINING && !runs_are_active(&agent->runs)) {
+    if ((agent->phase == DRAINING || agent->phase == ENDING) &&
+        !runs_are_active(&agent->runs)) {
         stop(agent, EXIT_CODE_OK);
     }
 }
@@ -161,7 +176,7 @@ static enum err_code execute_command(struct agent *agent, const json_t *command,
         return ERR_OK;
     }
     if (strcmp(name, "drain") == 0) {
-        agent->phase = DRAINING;
+        agent->phase = agent->phase == ENDING ? ENDING : DRAINING;
         agent->runs.refuse_cause = "the agent is draining";
         maybe_drained(agent);
     } else {
@@ -188,9 +203,12 @@ static int in_line(void *arg, const char *text, size_t length)
 static void in_bytes(void *arg, const char *data, size_t length)
 {
     struct agent *agent = arg;
-    int rc = agent->phase == STOPPING
-                 ? ERR_OK
-                 : wire_lines_feed(&agent->lines, data, length, in_line, agent);
+    int rc;
+
+    agent->silent_s = 0;
+    rc = agent->phase == STOPPING
+             ? ERR_OK
+             : wire_lines_feed(&agent->lines, data, length, in_line, agent);
 
     if (rc == ERR_TOO_LARGE) {
         log_error("standard input: a line is longer than %d bytes", WIRE_LINE_MAX);
@@ -205,10 +223,57 @@ static void in_end(void *arg)
     stop(arg, EXIT_CODE_OK);
 }
 
-static void signal_cb(uv_signal_t *handle, int number)
+static void interrupt_cb(uv_signal_t *handle, int number)
 {
     (void)number;
     stop(handle->data, EXIT_CODE_OK);
+}
+
+static void notice_cb(uv_timer_t *timer)
+{
+    stop(timer->data, EXIT_CODE_OK);
+}
+
+static void end_with_notice(struct agent *agent)
+{
+    agent->phase = ENDING;
+    agent->ending_ms = clock_monotonic_ms();
+    agent->runs.refuse_cause = "the agent was told to end";
+    send_event(agent, json_pack("{s:s,s:s,s:I}", "event", "ending", "cause", "SIGTERM",
+                                "notice_ms", (json_int_t)agent->options.notice_s * 1000));
+    runs_end(&agent->runs);
+    uv_timer_start(&agent->notice, notice_cb, (uint64_t)agent->options.notice_s * 1000,
+                   0);
+    maybe_drained(agent);
+}
+
+static void terminate_cb(uv_signal_t *handle, int number)
+{
+    struct agent *agent = handle->data;
+    bool orphan = agent->parent && getppid() != agent->parent;
+
+    (void)number;
+    if (!orphan && agent->phase == SERVING) {
+        end_with_notice(agent);
+    } else if (orphan || agent->phase != ENDING ||
+               clock_monotonic_ms() - agent->ending_ms >= AGAIN_MS) {
+        stop(agent, EXIT_CODE_OK);
+    }
+}
+
+/* What started this agent may be gone, and something else hold its standard input open: a
+ * launch command that lives on, a step of a job.  Its workers must not use the devices
+ * for ever. */
+static void tick_cb(uv_timer_t *timer)
+{
+    struct agent *agent = timer->data;
+
+    if (agent->phase != PROBING && agent->options.silence_s &&
+        ++agent->silent_s > agent->options.silence_s) {
+        log_error("nothing was heard of the daemon for %lld s: it counts as gone",
+                  (long long)agent->options.silence_s);
+        stop(agent, EXIT_CODE_OTHER);
+    }
 }
 
 static json_t *stacks_json(const struct agent *agent)
@@ -339,11 +404,12 @@ static void start_probes(struct agent *agent)
     }
 }
 
-static void watch_signal(struct agent *agent, uv_signal_t *handle, int number)
+static void watch_signal(struct agent *agent, uv_signal_t *handle, uv_signal_cb callback,
+                         int number)
 {
     loop_must(uv_signal_init(&agent->loop, handle), "signals");
     handle->data = agent;
-    loop_must(uv_signal_start(handle, signal_cb, number), "signals");
+    loop_must(uv_signal_start(handle, callback, number), "signals");
 }
 
 static void init(struct agent *agent, char *launch)
@@ -371,8 +437,13 @@ static void init(struct agent *agent, char *launch)
     agent->in.end = in_end;
     wire_lines_init(&agent->lines, WIRE_LINE_MAX);
     stream_reader_open(&agent->in, &agent->loop, STDIN_FILENO);
-    watch_signal(agent, &agent->terminate, SIGTERM);
-    watch_signal(agent, &agent->interrupt, SIGINT);
+    watch_signal(agent, &agent->terminate, terminate_cb, SIGTERM);
+    watch_signal(agent, &agent->interrupt, interrupt_cb, SIGINT);
+    runs_open(&agent->runs, &agent->loop);
+    uv_timer_init(&agent->loop, &agent->notice);
+    uv_timer_init(&agent->loop, &agent->tick);
+    agent->notice.data = agent->tick.data = agent;
+    uv_timer_start(&agent->tick, tick_cb, TICK_MS, TICK_MS);
     uv_timer_init(&agent->loop, &agent->probe_timer);
     agent->probe_timer.data = agent;
     uv_timer_init(&agent->loop, &agent->stop_timer);
@@ -406,11 +477,12 @@ static int check_descriptors(void)
  * its death even where another process holds standard input open.  The child of a launch
  * command gets no signal: it would come with the end of a thread of that command.
  * SIGTERM, not SIGKILL: this process has to clean up. */
-static void follow_parent(void)
+static void follow_parent(struct agent *agent)
 {
     const char *text = getenv("REPROD_PARENT");
 
     if (text && strtol(text, NULL, 10) == getppid()) {
+        agent->parent = getppid();
         prctl(PR_SET_PDEATHSIG, SIGTERM);
     }
 }
@@ -421,7 +493,7 @@ static int serve(struct agent *agent)
 
     signals_ignore(); /* spawn gives each child the default again */
     init(agent, launch);
-    follow_parent();
+    follow_parent(agent);
     start_probes(agent);
     uv_run(&agent->loop, UV_RUN_DEFAULT);
     uv_loop_close(&agent->loop);

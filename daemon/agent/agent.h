@@ -12,8 +12,12 @@
 #include "daemon/base/err.h"
 
 /* `reprod agent`; argv[0] is "agent".  Returns the exit code: 0 when its standard input
- * ended, it was drained, or SIGTERM or SIGINT came; 1 when the daemon broke the protocol
- * or could not be written to; 2 for a wrong command line. */
+ * ended, it was drained, or SIGTERM or SIGINT came; 1 when the daemon broke the protocol,
+ * could not be written to or says nothing any more; 2 for a wrong command line.
+ *
+ * SIGTERM is how a site takes a host back: the agent says so, starts nothing more, and
+ * lets runs end for as long as the notice.  Then, or at a second SIGTERM, it cancels
+ * them.  Of the death of a daemon on this host, and at SIGINT, it ends at once. */
 int agent_main(int argc, char **argv);
 
 /* Its command line. */
@@ -26,8 +30,11 @@ struct agent_options {
     json_t
         *workloads;  /* array of complete external workloads (daemon/config/external.h) */
     int64_t threads; /* of a CPU run */
-    int64_t grace_ms; /* between the steps of the kill ladder */
-    int64_t probe_ms; /* deadline of each probe */
+    int64_t grace_ms;  /* between the steps of the kill ladder */
+    int64_t probe_ms;  /* deadline of each probe */
+    int64_t notice_s;  /* that runs have after SIGTERM */
+    int64_t silence_s; /* after which a daemon counts as gone, since it should ping; 0:
+                          never */
     bool help;
 };
 

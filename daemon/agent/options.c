@@ -27,10 +27,16 @@ const char agent_usage[] =
     "  --threads N          of a CPU run; default: one for each CPU it may use, 2..8\n"
     "  --grace-ms N         between SIGTERM and SIGKILL (default 2000)\n"
     "  --probe-ms N         deadline of a probe (default 10000, that of\n"
-    "                       reprod-worker-cuda 60000)\n";
+    "                       reprod-worker-cuda 60000)\n"
+    "  --notice SECONDS     that runs have to end in after SIGTERM, before they are\n"
+    "                       cancelled and made again elsewhere or later (default 0)\n"
+    "  --silence SECONDS    after which a service that says nothing any more counts as\n"
+    "                       gone, and the agent ends (default 300; 0: never)\n";
 
 /* Fewer than two threads cannot race; small cases gain nothing from more than a few. */
 enum { THREADS_LEAST = 2, THREADS_DEFAULT_MOST = 8, THREADS_MOST = 256 };
+
+enum { DAY_S = 24 * 3600, SILENCE_S = 300 };
 
 static int default_threads(void)
 {
@@ -185,6 +191,12 @@ static enum err_code set_option(struct agent_options *options, const char *optio
     if (strcmp(option, "--probe-ms") == 0) {
         return parse_number(option, value, 1, 600000, &options->probe_ms, err);
     }
+    if (strcmp(option, "--notice") == 0) {
+        return parse_number(option, value, 0, DAY_S, &options->notice_s, err);
+    }
+    if (strcmp(option, "--silence") == 0) {
+        return parse_number(option, value, 0, DAY_S, &options->silence_s, err);
+    }
     return err_set(err, ERR_INVALID, "unknown option '%s'", option);
 }
 
@@ -195,6 +207,7 @@ enum err_code agent_options_parse(struct agent_options *ret_options, int argc,
     ret_options->threads = default_threads();
     ret_options->grace_ms = 2000;
     ret_options->probe_ms = STACK_PROBE_MS;
+    ret_options->silence_s = SILENCE_S;
     ret_options->workloads = json_array();
     for (int i = 1; i < argc; i += 2) {
         if (strcmp(argv[i], "--help") == 0) {

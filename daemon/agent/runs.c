@@ -1,5 +1,6 @@
 #include "daemon/agent/runs.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,10 @@ enum {
     ITERATIONS_MAX = 1000000,
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
     CHECK_SECONDS_MAX = 3600,
-    CHECK_SLACK_S = 30 /* to copy what is compared, and to end */
+    CHECK_SLACK_S = 30,             /* to copy what is compared, and to end */
+    TERM_EXIT_CODE = 128 + SIGTERM, /* of a shell whose child SIGTERM ended */
+    LATER_MS = 1000 /* between the SIGTERM of a run and that of its agent, either of which
+                       may come first */
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
 
@@ -34,6 +38,7 @@ struct agent_run {
     struct external_run external; /* all zero where a worker computes */
     struct origin origin;
     bool returns_nonce; /* its start event has to */
+    json_t *exited;     /* its report, which waits; NULL: none does */
 };
 
 /* A command to start a run; texts and JSON are borrowed from it. */
@@ -138,26 +143,89 @@ static json_t *integer_or_null(bool there, json_int_t value)
     return there ? json_integer(value) : json_null();
 }
 
+static json_t *exited_json(const struct agent_run *run, const struct run_exit *exit,
+                           enum exit_reason reason)
+{
+    return json_pack(
+        "{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited", "run", run->id,
+        "exit_code", integer_or_null(exit->exit_code >= 0, exit->exit_code), "signal",
+        integer_or_null(exit->signal != 0, exit->signal), "reason",
+        exit_reason_name(reason), "wall_ms", exit->wall_ms, "max_rss_kb",
+        (json_int_t)exit->max_rss_kb, "log", wire_string(exit->log, exit->log_length),
+        "log_bytes", (json_int_t)exit->log_bytes);
+}
+
+/* RUN is over with its report. */
+static void report(struct agent_run *run)
+{
+    struct runs *runs = run->runs;
+    json_t *exited = run->exited;
+
+    run->exited = NULL;
+    runs->send(runs->arg, exited);
+    forget(run);
+    runs->ended(runs->arg);
+}
+
+void runs_report(struct runs *runs)
+{
+    struct agent_run *next;
+
+    for (struct agent_run *run = runs->first; run; run = next) {
+        next = run->next;
+        if (run->exited) {
+            report(run);
+        }
+    }
+}
+
+static void later_cb(uv_timer_t *timer)
+{
+    runs_report(timer->data);
+}
+
+void runs_open(struct runs *runs, uv_loop_t *loop)
+{
+    uv_timer_init(loop, &runs->later);
+    runs->later.data = runs;
+}
+
+void runs_close(struct runs *runs)
+{
+    uv_close((uv_handle_t *)&runs->later, NULL);
+}
+
+void runs_end(struct runs *runs)
+{
+    runs->ending = true;
+    for (struct agent_run *run = runs->first; run; run = run->next) {
+        if (run->exited) {
+            json_object_set_new(run->exited, "reason",
+                                json_string(exit_reason_name(EXIT_REASON_CANCELLED)));
+        }
+    }
+    runs_report(runs);
+}
+
 static void worker_finished(void *arg, const struct run_exit *exit)
 {
     struct agent_run *run = arg;
     struct runs *runs = run->runs;
+    bool by_itself = exit->reason == EXIT_REASON_EXITED && exit->exit_code != 0;
     struct err err;
 
     if (run->external.workload && !external_run_unchanged(&run->external, &err)) {
         send_garbage(run, err.message);
     }
-    runs->send(runs->arg,
-               json_pack("{s:s,s:s,s:o,s:o,s:s,s:f,s:I,s:o,s:I}", "event", "exited",
-                         "run", run->id, "exit_code",
-                         integer_or_null(exit->exit_code >= 0, exit->exit_code), "signal",
-                         integer_or_null(exit->signal != 0, exit->signal), "reason",
-                         exit_reason_name(exit->reason), "wall_ms", exit->wall_ms,
-                         "max_rss_kb", (json_int_t)exit->max_rss_kb, "log",
-                         wire_string(exit->log, exit->log_length), "log_bytes",
-                         (json_int_t)exit->log_bytes));
-    forget(run);
-    runs->ended(runs->arg);
+    run->exited = exited_json(
+        run, exit, by_itself && runs->ending ? EXIT_REASON_CANCELLED : exit->reason);
+    if (by_itself && !runs->ending &&
+        (exit->signal == SIGTERM || exit->exit_code == TERM_EXIT_CODE)) {
+        /* Some schedulers send SIGTERM to each process that they find. */
+        uv_timer_start(&runs->later, later_cb, LATER_MS, 0);
+    } else {
+        report(run);
+    }
 }
 
 static const struct supervised_events run_events = { worker_line, worker_finished };
@@ -507,7 +575,7 @@ enum err_code runs_cancel(struct runs *runs, const json_t *command, struct err *
     if (!id) {
         return ERR_PROTOCOL;
     }
-    if (run) {
+    if (run && !run->exited) {
         supervised_kill(run->supervised, EXIT_REASON_CANCELLED);
     }
     return ERR_OK;

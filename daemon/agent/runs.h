@@ -23,7 +23,20 @@ struct runs {
     void *arg;
     struct agent_run *first;
     struct forkers forkers;
+    bool ending;      /* runs_end was called */
+    uv_timer_t later; /* for reports that wait */
 };
+
+/* After the fields above `first` are set.  Runs_close is for when none is active. */
+void runs_open(struct runs *runs, uv_loop_t *loop);
+void runs_close(struct runs *runs);
+
+/* The agent was told to end: a run that now ends otherwise than well may have been told
+ * so, too, and is reported as cancelled. */
+void runs_end(struct runs *runs);
+
+/* What waits is reported as it is. */
+void runs_report(struct runs *runs);
 
 /* Carries out {"command":"run",…}: answers `started` or `refused`.  Returns ERR_PROTOCOL
  * if COMMAND does not even name its run. */

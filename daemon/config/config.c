@@ -33,6 +33,7 @@ void config_init(struct config *config)
                         .target_days = 30,
                         .every_seconds = 300 },
         .screening = { .returned_days = 30 },
+        .slurm = { .every_seconds = 10 },
         .foreign_waits = true,
         .stale_after_hours = 24 * 30,
         .connection_limit = 512,
@@ -145,13 +146,7 @@ static const struct in_shape stack_shape =
     IN_SHAPE(stack_members, "a stack has no member");
 static const struct in_member a_stack = { .kind = IN_OBJECT, .shape = &stack_shape };
 
-static const struct in_member host_members[] = {
-    { "name", IN_TEXT, .least = 1, .most = CASE_TITLE_SIZE - 1 },
-    { "launch", IN_ARRAY, .least = 1, .item = &a_text,
-      .wanted = "must be [program, argument, ...]" },
-};
-static const struct in_shape host_shape = IN_SHAPE(host_members, "a host has no member");
-static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &host_shape };
+static const struct in_member a_host = { .kind = IN_OBJECT, .shape = &hosts_entry_shape };
 
 static const struct in_member a_path = { .kind = IN_TEXT,
                                          .least = 1,
@@ -176,6 +171,13 @@ static const struct in_member screening_members[] = {
 };
 static const struct in_shape screening_shape =
     IN_SHAPE(screening_members, "the screening has no member");
+
+static const struct in_member slurm_members[] = {
+    { "every_seconds", IN_INT, IN_AT(struct config_slurm, every_seconds), IN_OPTIONAL,
+      .least = 1, .most = 3600 },
+};
+static const struct in_shape slurm_shape =
+    IN_SHAPE(slurm_members, "the setting slurm has no member");
 
 static void check_network(struct in_reader *r, const json_t *value)
 {
@@ -207,7 +209,7 @@ struct settings {
         backup_every_hours;
     int retention_days, retention_runs;
     const json_t *stacks, *hosts, *peers, *profiles, *gpu_reports, *workloads,
-        *background, *screening, *webhooks, *webhook_networks;
+        *background, *screening, *slurm, *webhooks, *webhook_networks;
     const char *webhook_ca;
 };
 
@@ -221,6 +223,8 @@ static const struct in_member settings_members[] = {
       .shape = &background_shape },
     { "screening", IN_OBJECT, IN_AT(struct settings, screening), IN_OPTIONAL,
       .shape = &screening_shape },
+    { "slurm", IN_OBJECT, IN_AT(struct settings, slurm), IN_OPTIONAL,
+      .shape = &slurm_shape },
     { "foreign", IN_TEXT, IN_AT(struct settings, foreign), IN_OPTIONAL,
       .check = check_foreign },
     { "stale_after_hours", IN_INT, IN_AT(struct settings, stale_after_hours), IN_OPTIONAL,
@@ -399,6 +403,9 @@ static void take(struct config *config, const struct settings *s)
     }
     if (s->screening) {
         in_read(&screening_shape, s->screening, &config->screening, NULL, NULL);
+    }
+    if (s->slurm) {
+        in_read(&slurm_shape, s->slurm, &config->slurm, NULL, NULL);
     }
     if (s->foreign) {
         config->foreign_waits = strcmp(s->foreign, foreign_wait) == 0;

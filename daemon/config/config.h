@@ -25,6 +25,9 @@ struct config {
     struct config_screening {
         int returned_days; /* a device that was away for longer is screened; 0: none is */
     } screening;
+    struct config_slurm {
+        int every_seconds; /* between two looks at its nodes and jobs */
+    } slurm;
     bool foreign_waits;    /* no run on a device that others use; else it is marked */
     int stale_after_hours; /* a reproducible cell is stale after this; 0: never */
     int connection_limit;
@@ -39,7 +42,7 @@ struct config {
     json_t *stacks;   /* array of {"name","worker"?,"library_path"?,"env"?,"threads"?} */
     json_t *profiles; /* array of paths of further profile tables */
     json_t *gpu_reports;      /* array of paths of further reports of `make gpu-check` */
-    json_t *hosts;            /* array of {"name","launch":[argv]}, one each
+    json_t *hosts;            /* one each, for hosts_settings
                                  (daemon/config/hosts.h); empty: this host */
     json_t *peers;            /* array of {"name","launch":[argv],"every_seconds"?}
                                  (daemon/config/peers.h) */

@@ -1,29 +1,31 @@
 #include "daemon/fleet/fleet.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/config/hosts.h"
+#include "daemon/fleet/fleet_catalogues.h"
 #include "daemon/fleet/fleet_claims.h"
 #include "daemon/fleet/fleet_foreign.h"
+#include "daemon/fleet/fleet_life.h"
 #include "daemon/fleet/fleet_record.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
 
-enum { BACKOFF_FIRST_MS = 1000, BACKOFF_MOST_MS = 60000 };
-
 /* What a hello says of the workloads. */
 
-/* Adds the catalogues of HELLO's stacks. */
-static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello,
-                                struct err *err)
+/* Adds the catalogues of HELLO's stacks, without those in SEEN, an array, where they are
+ * then. */
+static enum err_code add_stacks(struct catalogue *catalogue, json_t *seen,
+                                const json_t *hello, struct err *err)
 {
     size_t i;
     json_t *stack;
@@ -32,7 +34,7 @@ static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello
     {
         json_t *workloads = json_object_get(stack, "catalogue");
 
-        if (json_is_array(workloads) &&
+        if (fleet_catalogues_see(seen, workloads) &&
             catalogue_add(catalogue, workloads, err) != ERR_OK) {
             return err_wrap(err, "stack %s", in_text_or_empty(stack, "name"));
         }
@@ -41,7 +43,7 @@ static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello
 }
 
 /* Adds what contradicts nothing: a host that is away does not keep others out. */
-static void add_leftovers(struct catalogue *catalogue, const json_t *hello)
+static void add_leftovers(struct catalogue *catalogue, json_t *seen, const json_t *hello)
 {
     size_t i;
     size_t w;
@@ -50,7 +52,12 @@ static void add_leftovers(struct catalogue *catalogue, const json_t *hello)
 
     json_array_foreach(json_object_get(hello, "stacks"), i, stack)
     {
-        json_array_foreach(json_object_get(stack, "catalogue"), w, workload)
+        json_t *workloads = json_object_get(stack, "catalogue");
+
+        if (!fleet_catalogues_see(seen, workloads)) {
+            continue;
+        }
+        json_array_foreach(workloads, w, workload)
         {
             json_t *alone = json_pack("[O]", workload);
             struct err ignored;
@@ -75,13 +82,15 @@ static const char *find_other(const struct fleet_host *host, const json_t *hello
     for (int i = 0; i < fleet->host_count && !name; i++) {
         const struct fleet_host *other = &fleet->hosts[i];
         struct catalogue *both = catalogue_new();
+        json_t *seen = json_array();
         struct err ignored;
 
         if (is_beside(host, other) &&
-            add_stacks(both, other->hello, &ignored) == ERR_OK &&
-            add_stacks(both, hello, &ignored) != ERR_OK) {
+            add_stacks(both, seen, other->hello, &ignored) == ERR_OK &&
+            add_stacks(both, seen, hello, &ignored) != ERR_OK) {
             name = other->name;
         }
+        json_decref(seen);
         catalogue_free(both);
     }
     return name;
@@ -95,23 +104,28 @@ static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello
 {
     struct fleet *fleet = host->fleet;
     struct catalogue *whole = catalogue_new();
+    json_t *seen = json_array();
+    enum err_code code;
     struct err ignored;
 
     for (int i = 0; i < fleet->host_count; i++) {
         if (is_beside(host, &fleet->hosts[i])) {
-            add_stacks(whole, fleet->hosts[i].hello, &ignored); /* they were taken in */
+            add_stacks(whole, seen, fleet->hosts[i].hello,
+                       &ignored); /* they were taken in */
         }
     }
-    if (add_stacks(whole, hello, err) != ERR_OK) {
+    code = add_stacks(whole, seen, hello, err);
+    for (int i = 0; i < fleet->host_count && code == ERR_OK; i++) {
+        if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {
+            add_leftovers(whole, seen, fleet->hosts[i].hello);
+        }
+    }
+    json_decref(seen);
+    if (code != ERR_OK) {
         const char *other = find_other(host, hello);
 
         catalogue_free(whole);
-        return other ? err_wrap(err, "contradicts host %s", other) : err->code;
-    }
-    for (int i = 0; i < fleet->host_count; i++) {
-        if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {
-            add_leftovers(whole, fleet->hosts[i].hello);
-        }
+        return other ? err_wrap(err, "contradicts host %s", other) : code;
     }
     catalogue_free(fleet->catalogue);
     fleet->catalogue = whole;
@@ -136,58 +150,35 @@ static void log_causes(const struct fleet_host *host, const json_t *hello)
     }
 }
 
-/* From three quarters of MS to five: what many hosts lost at once, a switch or a login
- * node, is not asked by all of them at once. */
-static int64_t spread(int64_t ms)
+static void find_refusal(struct fleet_host *host)
 {
-    uint32_t drawn = 0;
+    char *refused = host->online ? fleet_claims_refused(host->fleet, host) : NULL;
 
-    return getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) == sizeof drawn
-               ? ms * 3 / 4 + (int64_t)(drawn % 1024) * ms / 2048
-               : ms;
+    if (refused && strcmp(host->refusal, refused) != 0) {
+        log_warning("host %s: %s", host->name, refused);
+    }
+    copy_text(host->refusal, sizeof host->refusal, refused ? refused : "");
+    free(refused);
 }
 
-static void host_failed(struct fleet_host *host, const char *cause)
+/* Which devices each host has, now that HOST said which, and why not others.  False: it
+ * is as before for all others. */
+static bool claim_devices(struct fleet_host *host)
 {
     struct fleet *fleet = host->fleet;
+    bool others = fleet_claims_take(fleet, host);
 
-    if (strcmp(host->cause, cause) != 0) {
-        log_warning("host %s: %s", host->name, cause);
-    }
-    copy_text(host->cause, sizeof host->cause, cause);
-    host->online = false;
-    host->refusal[0] = '\0';
-    host->silent_ms = host->noisy_ms = 0;
-    host->backoff_ms = host->backoff_ms ? host->backoff_ms * 2 : BACKOFF_FIRST_MS;
-    if (host->backoff_ms > BACKOFF_MOST_MS) {
-        host->backoff_ms = BACKOFF_MOST_MS;
-    }
-    host->retry_ms = clock_monotonic_ms() + spread(host->backoff_ms);
-    fleet_foreign_forget(fleet, host);
-    fleet_list_devices(fleet);
-}
-
-/* Which devices each host has, now that HOST said which, and why not others. */
-static void claim_devices(const struct fleet_host *host)
-{
-    struct fleet *fleet = host->fleet;
-
-    fleet_claims_take(fleet, host);
-    for (int i = 0; i < fleet->host_count; i++) {
+    for (int i = 0; i < fleet->host_count && others; i++) {
         if (is_beside(host, &fleet->hosts[i])) {
             fleet_claims_take(fleet, &fleet->hosts[i]);
         }
     }
     for (int i = 0; i < fleet->host_count; i++) {
-        struct fleet_host *each = &fleet->hosts[i];
-        char *refused = each->online ? fleet_claims_refused(fleet, each) : NULL;
-
-        if (refused && strcmp(each->refusal, refused) != 0) {
-            log_warning("host %s: %s", each->name, refused);
+        if (others || &fleet->hosts[i] == host) {
+            find_refusal(&fleet->hosts[i]);
         }
-        copy_text(each->refusal, sizeof each->refusal, refused ? refused : "");
-        free(refused);
     }
+    return others;
 }
 
 /* The devices of HOST can be used. */
@@ -207,14 +198,13 @@ static void open_devices(struct fleet_host *host)
 static void bring_online(struct fleet_host *host)
 {
     struct fleet *fleet = host->fleet;
+    bool others;
 
-    host->online = true;
-    host->backoff_ms = 0;
-    host->cause[0] = '\0';
-    claim_devices(host);
+    fleet_life_online(host);
+    others = claim_devices(host);
     fleet_list_devices(fleet);
     for (int i = 0; i < fleet->host_count; i++) {
-        if (fleet->hosts[i].online) {
+        if (&fleet->hosts[i] == host || (others && fleet->hosts[i].online)) {
             open_devices(&fleet->hosts[i]);
         }
     }
@@ -229,6 +219,7 @@ static void take_hello(struct fleet_host *host, json_t *hello)
     json_incref(hello);
     json_decref(host->refused);
     host->refused = NULL;
+    fleet_catalogues_share(host->fleet, hello);
     if (take_catalogue(host, hello, &err) != ERR_OK) {
         if (strcmp(host->cause, err.message) != 0) {
             log_error("host %s: %s", host->name, err.message);
@@ -266,7 +257,10 @@ static void on_stacks(void *arg, const json_t *stacks)
 /* After a host went away: those that contradicted it are heard again. */
 static void hear_again(struct fleet *fleet)
 {
-    for (int i = 0; i < fleet->host_count && !fleet->closing; i++) {
+    bool left = fleet->left;
+
+    fleet->left = false;
+    for (int i = 0; i < fleet->host_count && left && !fleet->closing; i++) {
         if (fleet->hosts[i].refused) {
             take_hello(&fleet->hosts[i], fleet->hosts[i].refused);
         }
@@ -334,6 +328,15 @@ static void on_noisy(void *arg, int64_t since_ms)
     host->noisy_ms = since_ms;
 }
 
+static void on_ending(void *arg, const char *cause, int64_t notice_ms)
+{
+    struct fleet_host *host = arg;
+
+    log_info("host %s: the agent was told to end: %s; runs may take %" PRId64 " ms more",
+             host->name, cause, notice_ms);
+    fleet_look_at(host, clock_monotonic_ms());
+}
+
 static void on_closed(void *arg, const char *cause);
 
 static const struct link_events events = {
@@ -347,57 +350,29 @@ static const struct link_events events = {
     .processes = on_processes,
     .silent = on_silent,
     .noisy = on_noisy,
+    .ending = on_ending,
     .closed = on_closed,
 };
-
-static void link_gone(void *arg)
-{
-    struct fleet *fleet = arg;
-
-    fleet->open_links--;
-    if (fleet->closing && fleet->open_links == 0) {
-        fleet->closed(fleet->closed_arg);
-    }
-}
 
 static void on_closed(void *arg, const char *cause)
 {
     struct fleet_host *host = arg;
-    struct fleet *fleet = host->fleet;
-    struct link *link = host->link;
-    char text[256];
 
-    snprintf(text, sizeof text, "the agent went away: %.200s", cause);
-    host->link = NULL;
-    json_decref(host->refused);
-    host->refused = NULL;
-    host_failed(host, text);
-    runner_link_closed(fleet->options.runner, link, text);
-    link_close(link, link_gone, fleet);
-    hear_again(fleet);
-}
-
-static void start_host(struct fleet_host *host)
-{
-    struct err err;
-
-    if (link_open(host->fleet->options.loop, host->name, host->argv,
-                  &host->fleet->link_events, host, &host->link, &err) != ERR_OK) {
-        host->link = NULL;
-        host_failed(host, err.message);
-        return;
-    }
-    host->fleet->open_links++;
+    fleet_life_closed(host, cause);
+    hear_again(host->fleet);
 }
 
 void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
 {
-    for (int i = 0; i < fleet->host_count && !fleet->closing; i++) {
+    if (fleet->closing) {
+        return;
+    }
+    fleet_life_tick(fleet, now_monotonic_ms);
+    hear_again(fleet);
+    for (int i = 0; i < fleet->host_count; i++) {
         struct fleet_host *host = &fleet->hosts[i];
 
-        if (!host->link && now_monotonic_ms >= host->retry_ms) {
-            start_host(host);
-        } else if (host->online && !host->recorded && host->recording == 0) {
+        if (host->online && !host->recorded && host->recording == 0) {
             fleet_record(host);
         }
     }
@@ -446,16 +421,10 @@ static char **configured_argv(const json_t *launch)
 }
 
 /* The workloads of this configuration reach a launched agent only if it reads it. */
-static void warn_of_workloads(const struct config *config, const json_t *host)
+static void warn_of_workloads(const struct config *config, const struct fleet_host *host)
 {
-    size_t i;
-    json_t *word;
-
-    json_array_foreach(json_object_get(host, "launch"), i, word)
-    {
-        const char *text = json_string_value(word);
-
-        if (strstr(text, "--config") || strstr(text, "--workload-json")) {
+    for (char **word = host->argv; *word; word++) {
+        if (strstr(*word, "--config") || strstr(*word, "--workload-json")) {
             return;
         }
     }
@@ -463,8 +432,41 @@ static void warn_of_workloads(const struct config *config, const json_t *host)
         log_warning(
             "host %s: the configured workloads are not known there: its launch "
             "command has no --config FILE",
-            in_text_or_empty(host, "name"));
+            host->name);
     }
+}
+
+/* Its engine makes its command, and says when it may be started. */
+static void configure_engine(struct fleet_host *host, const json_t *json,
+                             const char *name)
+{
+    const struct fleet_engine *engine = &host->fleet->options.engine;
+    json_t *launch = engine->launch(engine->arg, json);
+
+    host->argv = configured_argv(launch);
+    json_decref(launch);
+    host->held = true;
+    snprintf(host->held_cause, sizeof host->held_cause, "%s: it was not asked yet", name);
+}
+
+static void configure(struct fleet_host *host, const json_t *json)
+{
+    struct host_settings settings;
+
+    hosts_settings(json, &settings);
+    host->name = xstrdup(settings.name);
+    if (settings.engine) {
+        configure_engine(host, json, settings.engine);
+    } else {
+        host->argv = configured_argv(settings.launch);
+    }
+    host->needed = settings.needed;
+    host->idle_release_ms = settings.idle_release_s * INT64_C(1000);
+    host->hello_ms = settings.hello_s == HOSTS_HELLO_USUAL ? 0
+                     : settings.hello_s == 0               ? -1
+                                             : settings.hello_s * INT64_C(1000);
+    host->entry = settings.entry;
+    host->at_once = settings.at_once;
 }
 
 static void add_hosts(struct fleet *fleet)
@@ -484,9 +486,10 @@ static void add_hosts(struct fleet *fleet)
     }
     json_array_foreach(config->hosts, i, host)
     {
-        fleet->hosts[i].name = xstrdup(in_text_or_empty(host, "name"));
-        fleet->hosts[i].argv = configured_argv(json_object_get(host, "launch"));
-        warn_of_workloads(config, host);
+        fleet->hosts[i].fleet = fleet;
+        configure(&fleet->hosts[i], host);
+        fleet->any_needed = fleet->any_needed || fleet->hosts[i].needed;
+        warn_of_workloads(config, &fleet->hosts[i]);
     }
 }
 
@@ -501,11 +504,18 @@ struct fleet *fleet_new(const struct fleet_options *options)
     if (!options->idle) {
         add_hosts(fleet);
     }
+    fleet->standings = xcalloc((size_t)fleet->host_count + 1, sizeof *fleet->standings);
     for (int i = 0; i < fleet->host_count; i++) {
-        fleet->hosts[i].fleet = fleet;
-        copy_text(fleet->hosts[i].cause, sizeof fleet->hosts[i].cause, "no hello yet");
-        start_host(&fleet->hosts[i]);
+        struct fleet_host *host = &fleet->hosts[i];
+
+        host->fleet = fleet;
+        host->events = fleet->link_events;
+        if (host->hello_ms) {
+            host->events.hello_deadline_ms = host->hello_ms;
+        }
+        copy_text(host->cause, sizeof host->cause, "no hello yet");
     }
+    fleet_tick(fleet, clock_monotonic_ms());
     return fleet;
 }
 
@@ -514,18 +524,8 @@ void fleet_close(struct fleet *fleet, void (*closed)(void *arg), void *arg)
     fleet->closing = true;
     fleet->closed = closed;
     fleet->closed_arg = arg;
-    if (fleet->open_links == 0) {
+    if (fleet_life_close(fleet) == 0) {
         closed(arg);
-        return;
-    }
-    for (int i = 0; i < fleet->host_count; i++) {
-        struct link *link = fleet->hosts[i].link;
-
-        if (link) {
-            fleet->hosts[i].link = NULL;
-            runner_link_closed(fleet->options.runner, link, "the service stopped");
-            link_close(link, link_gone, fleet);
-        }
     }
 }
 
@@ -541,8 +541,10 @@ void fleet_free(struct fleet *fleet)
         json_decref(fleet->hosts[i].refused);
     }
     free(fleet->hosts);
+    free(fleet->standings);
     free(fleet->devices);
-    free(fleet->claims);
+    fleet_claims_release(fleet);
+    json_decref(fleet->catalogues);
     fleet_foreign_release(fleet);
     catalogue_free(fleet->catalogue);
     free(fleet);

@@ -9,10 +9,20 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_claims.h"
+#include "daemon/fleet/fleet_words.h"
+#include "daemon/process/wire.h"
 
-enum { TROUBLE_SIZE = 320, MISSING_NAMED = 3 };
+enum { MISSING_NAMED = 3 };
 
-static void add_device(struct fleet *fleet, const struct fleet_host *host,
+/* What is asked of its devices will be done: it is started for that, or on its way. */
+static bool is_released(const struct fleet_host *host)
+{
+    return !host->online && (host->needed || fleet_host_may_queue(host)) && host->hello &&
+           !host->held && !host->failed && !host->refused;
+}
+
+/* Those of HOST, whose devices nobody else has, begin with FIRST. */
+static void add_device(struct fleet *fleet, const struct fleet_host *host, int first,
                        const json_t *stack, const json_t *device)
 {
     const char *id = in_text_or_empty(device, "id");
@@ -22,7 +32,7 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
     if (fleet_claims_host(fleet, id) != host) {
         return;
     }
-    for (int i = 0; i < fleet->device_count; i++) {
+    for (int i = first; i < fleet->device_count; i++) {
         const struct device_stack *other = &fleet->devices[i];
 
         if (strcmp(other->id, id) == 0) {
@@ -40,12 +50,16 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
         .host = host->name,
         .is_default = !known,
         .online = host->online,
+        .released = is_released(host),
+        .state = fleet_state_name(host->state),
+        .cause = host->shown,
         .catalogue = json_object_get(stack, "catalogue"),
     };
 }
 
 static void add_devices(struct fleet *fleet, const struct fleet_host *host)
 {
+    int first = fleet->device_count;
     size_t s;
     size_t d;
     json_t *stack;
@@ -57,20 +71,49 @@ static void add_devices(struct fleet *fleet, const struct fleet_host *host)
 
         json_array_foreach(json_object_get(probe, "devices"), d, device)
         {
-            add_device(fleet, host, stack, device);
+            add_device(fleet, host, first, stack, device);
         }
     }
 }
 
-/* Those that are online first. */
+/* Those that are online first, or can be. */
 void fleet_list_devices(struct fleet *fleet)
 {
     fleet->device_count = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int h = 0; h < fleet->host_count; h++) {
-            if (fleet->hosts[h].online == (pass == 0)) {
+            const struct fleet_host *host = &fleet->hosts[h];
+
+            if ((host->online || is_released(host)) == (pass == 0)) {
                 add_devices(fleet, &fleet->hosts[h]);
             }
+        }
+    }
+}
+
+void fleet_look_at(struct fleet_host *host, int64_t now_ms)
+{
+    enum fleet_state state = fleet_host_state(host, now_ms);
+    bool released = is_released(host);
+    char text[FLEET_WORDS_SIZE];
+    bool same = state == host->state && released == host->released;
+
+    if (state != host->state || !host->state_ms) {
+        host->state = state;
+        host->state_ms = clock_wall_ms();
+    }
+    host->released = released;
+    copy_text(host->shown, sizeof host->shown, fleet_host_cause(host, text));
+    wire_clean(host->shown); /* it may be cut */
+    if (same) {
+        return;
+    }
+    for (int i = 0; i < host->fleet->device_count; i++) {
+        struct device_stack *device = &host->fleet->devices[i];
+
+        if (device->host == host->name) { /* borrowed from it */
+            device->state = fleet_state_name(state);
+            device->released = released;
         }
     }
 }
@@ -98,6 +141,19 @@ bool fleet_complete(const struct fleet *fleet)
         }
     }
     return true;
+}
+
+bool fleet_settled(const struct fleet *fleet)
+{
+    int heard = 0;
+
+    for (int i = 0; i < fleet->host_count; i++) {
+        heard += fleet->hosts[i].hello != NULL;
+        if (!fleet->hosts[i].hello && !fleet->hosts[i].held) {
+            return false;
+        }
+    }
+    return heard > 0;
 }
 
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices)
@@ -174,57 +230,6 @@ json_t *fleet_stacks(const struct fleet *fleet)
     return list;
 }
 
-/* The first stack of HOST whose worker did not say what it is; false: there is none. */
-static bool name_unusable(const struct fleet_host *host, char ret_text[TROUBLE_SIZE])
-{
-    const char *first = NULL, *why = "";
-    int count = 0;
-    size_t i;
-    json_t *stack;
-
-    json_array_foreach(json_object_get(host->hello, "stacks"), i, stack)
-    {
-        const char *cause = json_string_value(json_object_get(stack, "cause"));
-
-        /* Those without a worker depend on others. */
-        if (cause && json_is_string(json_object_get(stack, "worker")) && count++ == 0) {
-            first = in_text_or_empty(stack, "name");
-            why = cause;
-        }
-    }
-    if (count > 1) {
-        snprintf(ret_text, TROUBLE_SIZE,
-                 "%d stacks are not usable, and are asked again: %.63s: %.200s", count,
-                 first, why);
-    } else if (count == 1) {
-        snprintf(ret_text, TROUBLE_SIZE,
-                 "stack %.63s is not usable, and is asked again: %.200s", first, why);
-    }
-    return count > 0;
-}
-
-/* What is wrong with HOST; "": nothing. */
-static const char *trouble(const struct fleet_host *host, char ret_text[TROUBLE_SIZE])
-{
-    char since[CLOCK_RFC3339_SIZE];
-
-    if (!host->online) {
-        return host->cause;
-    }
-    if (host->silent_ms) {
-        clock_rfc3339(host->silent_ms, since);
-        snprintf(ret_text, TROUBLE_SIZE, "the agent has not answered since %s", since);
-        return ret_text;
-    }
-    if (host->noisy_ms && !host->refusal[0]) {
-        clock_rfc3339(host->noisy_ms, since);
-        snprintf(ret_text, TROUBLE_SIZE,
-                 "more on its standard error than is logged, since %s", since);
-        return ret_text;
-    }
-    return !host->refusal[0] && name_unusable(host, ret_text) ? ret_text : host->refusal;
-}
-
 json_t *fleet_stack_names(const struct fleet *fleet)
 {
     json_t *hosts = json_object();
@@ -250,12 +255,15 @@ json_t *fleet_hosts(const struct fleet *fleet)
 
     for (int h = 0; h < fleet->host_count; h++) {
         const struct fleet_host *host = &fleet->hosts[h];
-        char text[TROUBLE_SIZE];
-        const char *cause = trouble(host, text);
+        char text[FLEET_WORDS_SIZE];
+        const char *cause = fleet_host_cause(host, text);
+        char since[CLOCK_RFC3339_SIZE];
 
-        json_array_append_new(list,
-                              json_pack("{s:s, s:b, s:s?}", "name", host->name, "online",
-                                        host->online, "cause", cause[0] ? cause : NULL));
+        clock_rfc3339(host->state_ms, since);
+        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name",
+                                              host->name, "online", host->online, "state",
+                                              fleet_state_name(host->state), "since",
+                                              since, "cause", cause[0] ? cause : NULL));
     }
     return list;
 }
@@ -267,8 +275,8 @@ char *fleet_missing(const struct fleet *fleet)
     char *text;
 
     for (int h = 0; h < fleet->host_count; h++) {
-        char cause[TROUBLE_SIZE];
-        const char *why = trouble(&fleet->hosts[h], cause);
+        char cause[FLEET_WORDS_SIZE];
+        const char *why = fleet_host_trouble(&fleet->hosts[h], cause);
 
         if (why[0] && ++missing <= MISSING_NAMED) {
             buf_printf(&list, "%s%s: %s", missing > 1 ? "; " : "", fleet->hosts[h].name,
@@ -297,18 +305,20 @@ const char *fleet_not_ready(const struct fleet *fleet)
 {
     struct fleet *f = (struct fleet *)fleet;
 
-    char text[TROUBLE_SIZE];
+    char text[FLEET_WORDS_SIZE];
     const char *cause;
 
     for (int i = 0; i < fleet->device_count; i++) {
-        if (fleet->devices[i].online && !host_of(fleet, &fleet->devices[i])->silent_ms) {
+        const struct device_stack *device = &fleet->devices[i];
+
+        if (device->released || (device->online && !host_of(fleet, device)->silent_ms)) {
             return NULL;
         }
     }
     if (fleet->host_count == 0) {
         return "the service only reads";
     }
-    cause = trouble(&fleet->hosts[0], text);
+    cause = fleet_host_cause(&fleet->hosts[0], text);
     snprintf(f->not_ready, sizeof f->not_ready, "no device is online: host %s: %s",
              fleet->hosts[0].name, cause[0] ? cause : "its stacks have no device");
     return f->not_ready;

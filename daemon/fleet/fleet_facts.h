@@ -17,6 +17,9 @@ const struct catalogue *fleet_catalogue(const struct fleet *fleet);
 /* Every host of the configuration said hello at least once: the catalogue is whole. */
 bool fleet_complete(const struct fleet *fleet);
 
+/* The same, but for hosts that an engine holds: those may not come for weeks. */
+bool fleet_settled(const struct fleet *fleet);
+
 /* Each device once for every stack that serves it.  Borrowed until the loop runs on. */
 int fleet_devices(const struct fleet *fleet, const struct device_stack **ret_devices);
 
@@ -28,24 +31,28 @@ json_t *fleet_stacks(const struct fleet *fleet);
  * array by the host's name; null for one that never said hello.  New reference. */
 json_t *fleet_stack_names(const struct fleet *fleet);
 
-/* Array of the hosts of the configuration: {"name","online","cause"}, the cause being why
- * it is not online, or what is wrong with it, or null.  New reference. */
+/* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
+ * cause being why it is not online, or what is wrong with it, or null.  New reference. */
 json_t *fleet_hosts(const struct fleet *fleet);
 
-/* NULL when a device is online whose agent answers; else why not.  Borrowed until the
- * loop runs on. */
+/* NULL when a device is online whose agent answers, or can be had; else why not. Borrowed
+ * until the loop runs on. */
 const char *fleet_not_ready(const struct fleet *fleet);
 
-/* NULL when all hosts are online and answer; else which do not.  Caller frees. */
+/* NULL when all hosts that are wanted now are online and answer; else which do not.
+ * Caller frees. */
 char *fleet_missing(const struct fleet *fleet);
 
 /* What the hosts that are online said of themselves is in the database, where the API
  * reads it. */
 bool fleet_recorded(const struct fleet *fleet);
 
-/* For fleet.c. */
+/* For fleet.c and fleet_life.c. */
 
 /* Rebuilds the list of devices from every host's last hello. */
 void fleet_list_devices(struct fleet *fleet);
+
+/* What is shown of HOST and its devices follows from what it is now (monotonic). */
+void fleet_look_at(struct fleet_host *host, int64_t now_ms);
 
 #endif

@@ -7,10 +7,14 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "daemon/base/lookup.h"
 #include "daemon/config/config.h"
 #include "daemon/evidence/catalogue.h"
+#include "daemon/fleet/fleet_hooks.h"
+#include "daemon/fleet/fleet_policy.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/device.h"
+#include "daemon/jobs/scheduler.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/run/runner.h"
 #include "db/store.h"
@@ -19,10 +23,23 @@ struct fleet_options {
     uv_loop_t *loop;
     const struct config *config;
     struct store *store;
+    const struct scheduler *scheduler;
     struct runner *runner;
     bool idle;                /* no host is used: the service only reads */
     void (*hello)(void *arg); /* a host's hello was taken in */
     void *arg;
+    struct fleet_engine engine; /* all NULL: none */
+};
+
+/* What of a host is seen at a glance; the API and the page have these names. */
+enum fleet_state {
+    FLEET_STATE_OFFLINE,  /* its agent went away, or could not be started */
+    FLEET_STATE_RELEASED, /* it has no agent: there is nothing to do */
+    FLEET_STATE_WITHHELD, /* an engine holds it */
+    FLEET_STATE_WAITING,  /* for room, or in the queue of its launch command */
+    FLEET_STATE_STARTING, /* its launch command runs, and brought no hello yet */
+    FLEET_STATE_ENDING,   /* its agent was told to end, and ends its runs */
+    FLEET_STATE_ONLINE
 };
 
 struct fleet_host {
@@ -42,7 +59,27 @@ struct fleet_host {
         silent_ms;    /* online: it has not answered since then, wall clock; 0: it does */
     int64_t noisy_ms; /* online: it says more than is logged since then; 0: it does not */
     int64_t backoff_ms;
-    int64_t retry_ms; /* monotonic */
+    int64_t retry_ms; /* monotonic, as are the four below; 0: never */
+    int64_t wanted_ms, started_ms, online_ms, used_ms; /* as in fleet_policy.h */
+    bool needed;                                       /* likewise */
+    int64_t idle_release_ms;
+    int64_t
+        hello_ms; /* in which it has to say hello; 0: usual; -1: as long as it takes */
+    int entry, at_once;
+    bool has_to_wait;          /* for room */
+    bool failed;               /* its agent did, and it was not online since */
+    bool held, held_when_idle; /* by an engine, */
+    char held_cause[256];      /* because of this */
+    char note[256];            /* what it waits for while it is started; "" */
+    int leaving;               /* agents that it had, and that are ending */
+    struct link *lost;      /* its agent ended, and its runs wait for the cause until */
+    int64_t explain_ms;     /* then (monotonic); */
+    char lost_cause[256];   /* as far as it is known */
+    enum fleet_state state; /* as it was last looked at, */
+    int64_t state_ms;       /* since then, wall clock; 0: it was not */
+    bool released;          /* likewise: what is asked of its devices will be done */
+    char shown[256];        /* its cause, likewise */
+    struct link_events events; /* its deadline is its own */
 };
 
 /* Which host has a device (daemon/fleet/fleet_claims.h). */
@@ -50,6 +87,7 @@ struct fleet_claim {
     char device[CASE_TITLE_SIZE];
     const struct fleet_host *host;
     bool contested; /* by another host that was online at the same time */
+    bool shared;    /* another host said once that it has it */
 };
 
 /* Who else uses a device (daemon/fleet/fleet_foreign.h). */
@@ -65,13 +103,19 @@ struct fleet {
     struct link_events link_events;
     struct fleet_host *hosts;
     int host_count;
+    struct fleet_standing *standings; /* one a host */
+    bool any_needed;                  /* some host is kept where needed */
+    bool left; /* a host went away: those that contradicted it are to be heard again */
     struct catalogue *catalogue;
+    json_t *catalogues; /* array: one of those that stacks have alike, which they share */
     struct device_stack *devices;
     int device_count;
-    struct fleet_claim *claims;
+    struct fleet_claim **claims;
     int claim_count;
-    struct fleet_foreign *foreign;
+    struct lookup claim_of; /* a device */
+    struct fleet_foreign **foreign;
     int foreign_count;
+    struct lookup foreign_of; /* a device */
     char not_ready[512];
     bool closing;
     int open_links;

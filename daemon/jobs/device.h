@@ -32,9 +32,18 @@ struct device_stack {
     const char *host;
     bool is_default;         /* its first stack */
     bool online;             /* its agent is connected */
+    bool released;           /* it is not, but comes when there is something to do */
+    const char *state;       /* of its host, as the API names it; NULL: not known */
+    const char *cause;       /* why it is not online; "" or NULL */
     const json_t *catalogue; /* what the stack's worker computes, as --catalogue prints
                                 it; NULL: all there is for the backend */
 };
+
+/* Whether what is asked of DEVICE will be done. */
+static inline bool device_is_there(const struct device_stack *device)
+{
+    return device->online || device->released;
+}
 
 /* Inside one, equal bits are expected. */
 struct environment {

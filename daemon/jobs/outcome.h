@@ -12,7 +12,7 @@ enum outcome {
     OUTCOME_OUT_OF_MEMORY, /* the device's memory did not suffice */
     OUTCOME_LOST,          /* reprod lost sight of it: agent, host or daemon went away */
     OUTCOME_INFRA,     /* the machine was not usable: driver, libraries, start failed */
-    OUTCOME_CANCELLED, /* a person asked for it */
+    OUTCOME_CANCELLED, /* a person asked for it, or a site took its host back */
     OUTCOME_INVALID,   /* it said something, but not what a run must say */
     OUTCOME_COUNT
 };

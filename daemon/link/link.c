@@ -20,6 +20,7 @@
 enum {
     SETTLE_MS = 1000, /* between the end of the output and the exit, either way round */
     END_GRACE_MS = 10000,
+    UNSAID_GRACE_MS = 500,
     KILL_GRACE_MS = 2000,
     QUEUE_MAX = 1024 * 1024,
     PING_MS = 500,
@@ -119,7 +120,8 @@ struct link {
     pid_t pid;
     int pidfd, status;
     bool exited, out_ended, err_ended;
-    bool said_hello, failed;
+    bool said_hello, failed, held;
+    char ending_cause[CASE_TITLE_SIZE]; /* that the agent told of; "": it is not ending */
     bool owner_closing;
     enum ending ending;
     char cause[CAUSE_SIZE];
@@ -207,7 +209,11 @@ static int64_t end_grace_ms(const struct link *link)
     if (link->pings >= PINGS_GONE) {
         return SILENT_GRACE_MS; /* it would not see the end of its input */
     }
-    return link->events->end_grace_ms ? link->events->end_grace_ms : END_GRACE_MS;
+    if (link->events->end_grace_ms) {
+        return link->events->end_grace_ms;
+    }
+    /* A launch command that stands in a queue does not read its input. */
+    return link->said_hello ? END_GRACE_MS : UNSAID_GRACE_MS;
 }
 
 static void end_agent(struct link *link)
@@ -419,6 +425,22 @@ static enum err_code take_stacks(struct link *link, const json_t *event, struct 
     return ERR_OK;
 }
 
+static enum err_code take_ending(struct link *link, const json_t *event, struct err *err)
+{
+    const char *cause;
+    int64_t notice_ms;
+
+    if (link_ending_check(event, &cause, &notice_ms, err) != ERR_OK) {
+        return err_wrap(err, "ending");
+    }
+    copy_text(link->ending_cause, sizeof link->ending_cause,
+              cause[0] ? cause : "told to");
+    if (link->events->ending) {
+        link->events->ending(link->arg, link->ending_cause, notice_ms);
+    }
+    return ERR_OK;
+}
+
 static enum err_code take_event(struct link *link, const json_t *event, struct err *err)
 {
     const char *name = json_string_value(json_object_get(event, "event"));
@@ -437,6 +459,9 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     }
     if (strcmp(name, "stacks") == 0) {
         return take_stacks(link, event, err);
+    }
+    if (strcmp(name, "ending") == 0) {
+        return take_ending(link, event, err);
     }
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }
@@ -522,8 +547,10 @@ static void watch(struct link *link, const struct process *process)
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
     uv_timer_start(&link->ping, ping_cb, ping_ms, ping_ms);
-    set_deadline(link,
-                 events->hello_deadline_ms ? events->hello_deadline_ms : LINK_HELLO_MS);
+    if (events->hello_deadline_ms >= 0) {
+        set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
+                                                     : LINK_HELLO_MS);
+    }
     link->out.bytes = out_bytes;
     link->out.end = out_end;
     link->err.bytes = err_bytes;
@@ -561,6 +588,21 @@ enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
     watch(link, &process);
     *ret_link = link;
     return ERR_OK;
+}
+
+void link_hold(struct link *link, bool held)
+{
+    link->held = held;
+}
+
+bool link_takes_runs(const struct link *link)
+{
+    return !link->held && !link->failed && !link->owner_closing && !link->ending_cause[0];
+}
+
+const char *link_ending(const struct link *link)
+{
+    return link->ending_cause[0] ? link->ending_cause : NULL;
 }
 
 void link_run(struct link *link, const struct link_run *run)

@@ -16,6 +16,7 @@
 #ifndef DAEMON_LINK_LINK_H
 #define DAEMON_LINK_LINK_H
 
+#include <stdbool.h>
 #include <uv.h>
 
 #include "daemon/base/err.h"
@@ -28,6 +29,15 @@ struct link;
 enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
                         const struct link_events *events, void *arg,
                         struct link **ret_link, struct err *err);
+
+/* No run is to be sent, or some may be again. */
+void link_hold(struct link *link, bool held);
+
+/* Whether a run may be sent: it is not held, and its agent is neither gone nor ending. */
+bool link_takes_runs(const struct link *link);
+
+/* Why its agent was told to end; NULL: it was not.  Borrowed. */
+const char *link_ending(const struct link *link);
 
 /* Sends the run; answered by started or refused, or by closed.  After hello only. */
 void link_run(struct link *link, const struct link_run *run);

@@ -13,7 +13,8 @@
 enum {
     EXIT_CODE_MAX = 255,
     SIGNAL_MAX = 64,
-    FOREIGN_MAX = 64,   /* texts of one device; agents tell nine */
+    FOREIGN_MAX = 64, /* texts of one device; agents tell nine */
+    NOTICE_MAX_MS = 7 * 24 * 3600 * 1000,
     LOG_MAX = 64 * 1024 /* bytes of a tail; agents keep 8 KiB, before escapes */
 };
 static const int64_t WALL_MS_MAX = INT64_C(1000000000000);
@@ -161,6 +162,28 @@ enum err_code link_stacks_check(const json_t *event, struct err *err)
     return in_read_wire(&stacks_shape, event, NULL, err) == ERR_OK
                ? check_stacks(json_object_get(event, "stacks"), err)
                : err->code;
+}
+
+struct ending {
+    const char *cause;
+    int64_t notice_ms;
+};
+
+static const struct in_member ending_members[] = {
+    { "cause", IN_TEXT, IN_AT(struct ending, cause), .most = CASE_TITLE_SIZE - 1 },
+    { "notice_ms", IN_INT, IN_AT(struct ending, notice_ms), .most = NOTICE_MAX_MS },
+};
+static const struct in_shape ending_shape = IN_SHAPE(ending_members, NULL);
+
+enum err_code link_ending_check(const json_t *event, const char **ret_cause,
+                                int64_t *ret_notice_ms, struct err *err)
+{
+    struct ending ending = { .cause = "" };
+    enum err_code code = in_read_wire(&ending_shape, event, &ending, err);
+
+    *ret_cause = ending.cause;
+    *ret_notice_ms = ending.notice_ms;
+    return code;
 }
 
 struct link_runs_entry {

@@ -26,6 +26,9 @@ struct link_events {
     /* Checked: who else uses the host's devices, an array of {"id","foreign","cause"}.
      * NULL is fine. */
     void (*processes)(void *arg, const json_t *devices);
+    /* The agent was told to end (CAUSE): it takes no new run, and ends after those that
+     * it has, or when NOTICE_MS are over.  NULL is fine. */
+    void (*ending)(void *arg, const char *cause, int64_t notice_ms);
     /* Once, last: the agent is gone or unusable, and with it every run that has not
      * ended.  Not called after link_close. */
     void (*closed)(void *arg, const char *cause);
@@ -35,7 +38,7 @@ struct link_events {
     /* It says more on standard error than is logged, since SINCE_MS; 0: no longer.  NULL
      * is fine. */
     void (*noisy)(void *arg, int64_t since_ms);
-    int64_t hello_deadline_ms; /* 0: LINK_HELLO_MS */
+    int64_t hello_deadline_ms; /* 0: LINK_HELLO_MS; -1: there is none */
     int64_t ping_ms;           /* between two pings; 0: 500 */
     int64_t end_grace_ms;      /* between end of input and SIGTERM; 0: 10,000 */
 };
@@ -71,6 +74,10 @@ enum err_code link_processes_check(const json_t *event, struct err *err);
 
 /* How its stacks are now.  ERR_PROTOCOL: malformed. */
 enum err_code link_stacks_check(const json_t *event, struct err *err);
+
+/* That it was told to end; RET_CAUSE is borrowed from EVENT.  ERR_PROTOCOL: malformed. */
+enum err_code link_ending_check(const json_t *event, const char **ret_cause,
+                                int64_t *ret_notice_ms, struct err *err);
 
 /* The runs that an agent was told to start and has not yet reported as ended. */
 struct link_runs {

@@ -1,13 +1,16 @@
 #include "daemon/run/runner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
+#include "daemon/process/wire.h"
 #include "daemon/run/run_judge.h"
 #include "db/runs.h"
 
@@ -44,6 +47,8 @@ struct runner {
     struct runner_hooks hooks;
     struct slot **slots;
     int count;
+    struct lookup slot_of; /* a device */
+    struct lookup running; /* a run: the slot in which it is, while SLOT_RUNNING */
     bool stopped;
 };
 
@@ -79,21 +84,17 @@ void runner_free(struct runner *r)
         free(r->slots[i]);
     }
     free(r->slots);
+    lookup_release(&r->slot_of);
+    lookup_release(&r->running);
     free(r);
 }
 
 static struct slot *slot_of_run(struct runner *r, const struct link *link,
                                 const char *run)
 {
-    for (int i = 0; i < r->count; i++) {
-        struct slot *slot = r->slots[i];
+    struct slot *slot = lookup_get(&r->running, run);
 
-        if (slot->state == SLOT_RUNNING && slot->link == link &&
-            strcmp(slot->intent.id, run) == 0) {
-            return slot;
-        }
-    }
-    return NULL;
+    return slot && slot->link == link ? slot : NULL;
 }
 
 static enum err_code store_result(struct tx *tx, void *arg, struct err *err)
@@ -149,6 +150,7 @@ static void result_stored(void *arg, const struct err *err)
 
 static void finish(struct slot *slot)
 {
+    lookup_remove(&slot->runner->running, slot->intent.id);
     slot->state = SLOT_FINISHING;
     copy_text(slot->run.id, sizeof slot->run.id, slot->intent.id);
     slot->run.finished = true;
@@ -197,6 +199,7 @@ static void start(struct slot *slot)
     }
     slot->has_judge = true;
     slot->state = SLOT_RUNNING;
+    lookup_put(&slot->runner->running, slot->intent.id, slot);
     slot->started_monotonic_ms = clock_monotonic_ms();
     link_run(slot->link, &run);
 }
@@ -238,6 +241,7 @@ static void next_run(struct slot *slot)
     struct scheduler_pick pick;
 
     if (r->stopped || !slot->link || slot->state != SLOT_IDLE ||
+        !link_takes_runs(slot->link) ||
         (r->hooks.waits && r->hooks.waits(r->hooks.arg, slot->device)) ||
         !scheduler_next(r->scheduler, slot->device, &pick)) {
         return;
@@ -260,17 +264,15 @@ static void next_run(struct slot *slot)
 void runner_device_online(struct runner *r, const char *device, struct link *link,
                           const char *boot_id)
 {
-    struct slot *slot = NULL;
+    struct slot *slot = lookup_get(&r->slot_of, device);
 
-    for (int i = 0; i < r->count && !slot; i++) {
-        slot = strcmp(r->slots[i]->device, device) == 0 ? r->slots[i] : NULL;
-    }
     if (!slot) {
         slot = xcalloc(1, sizeof *slot);
         slot->runner = r;
         copy_text(slot->device, sizeof slot->device, device);
         r->slots = xgrow(r->slots, r->count, sizeof(struct slot *));
         r->slots[r->count++] = slot;
+        lookup_put(&r->slot_of, slot->device, slot);
     }
     if (slot->state == SLOT_RUNNING && slot->link != link) {
         link_cancel(slot->link, slot->intent.id);
@@ -281,18 +283,42 @@ void runner_device_online(struct runner *r, const char *device, struct link *lin
     next_run(slot);
 }
 
+/* The run did not end while its agent was told to: nobody can blame it. */
+static void preempted(struct slot *slot, const char *ending, const char *cause)
+{
+    char text[CASE_TITLE_SIZE * 2];
+
+    snprintf(text, sizeof text, "preempted: %.100s: %.150s", ending, cause);
+    wire_clean(text);
+    finish_as(slot, OUTCOME_CANCELLED, slot->cancelled ? slot->cancel_cause : text);
+}
+
 void runner_link_closed(struct runner *r, struct link *link, const char *cause)
 {
+    const char *ending = link_ending(link);
+
     for (int i = 0; i < r->count; i++) {
         struct slot *slot = r->slots[i];
 
         if (slot->link == link) {
             slot->link = NULL;
-            if (slot->state == SLOT_RUNNING) {
+            if (slot->state == SLOT_RUNNING && ending) {
+                preempted(slot, ending, cause);
+            } else if (slot->state == SLOT_RUNNING) {
                 finish_as(slot, OUTCOME_LOST, cause);
             }
         }
     }
+}
+
+int runner_link_busy(const struct runner *r, const struct link *link)
+{
+    int busy = 0;
+
+    for (int i = 0; i < r->count; i++) {
+        busy += r->slots[i]->link == link && r->slots[i]->state != SLOT_IDLE;
+    }
+    return busy;
 }
 
 void runner_kick(struct runner *r)
@@ -343,12 +369,9 @@ void runner_cancel_all(struct runner *r, const char *cause)
 
 bool runner_uses(const struct runner *r, const char *device)
 {
-    for (int i = 0; i < r->count; i++) {
-        if (strcmp(r->slots[i]->device, device) == 0) {
-            return r->slots[i]->state != SLOT_IDLE;
-        }
-    }
-    return false;
+    const struct slot *slot = lookup_get(&r->slot_of, device);
+
+    return slot && slot->state != SLOT_IDLE;
 }
 
 int runner_busy(const struct runner *r)
@@ -434,6 +457,11 @@ void runner_exited(struct runner *r, struct link *link, const char *run,
     run_judge_finish(&slot->judge, exit, &slot->run, &slot->result);
     if (slot->run.outcome == OUTCOME_CANCELLED && slot->cancelled) {
         copy_text(slot->run.cause, sizeof slot->run.cause, slot->cancel_cause);
+    } else if (slot->run.outcome == OUTCOME_CANCELLED && link_ending(link)) {
+        snprintf(slot->run.cause, sizeof slot->run.cause,
+                 "preempted: %.100s, and it did not end within the notice",
+                 link_ending(link));
+        wire_clean(slot->run.cause);
     }
     finish(slot);
 }
@@ -443,7 +471,9 @@ void runner_refused(struct runner *r, struct link *link, const char *run,
 {
     struct slot *slot = slot_of_run(r, link, run);
 
-    if (slot) {
+    if (slot && link_ending(link)) {
+        preempted(slot, link_ending(link), cause);
+    } else if (slot) {
         finish_as(slot, OUTCOME_INFRA, cause);
     }
 }

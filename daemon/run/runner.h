@@ -7,8 +7,9 @@
  * What can go wrong: the intent cannot be stored (the item is put back, tried again a
  * second later); the job was cancelled before the intent was stored (put back, forgotten)
  * or after it (the run ends as cancelled, started or not); the agent refuses
- * or goes away (the run ends as infra or lost, with the cause); the result cannot be
- * stored (the slot keeps it and tries again every second: a result is never dropped).
+ * or goes away (the run ends as infra or lost, with the cause; as cancelled if the agent
+ * had said that it was told to end: its item is run again); the result cannot be stored
+ * (the slot keeps it and tries again every second: a result is never dropped).
  *
  * Loop thread only. */
 #ifndef DAEMON_RUN_RUNNER_H
@@ -46,8 +47,12 @@ void runner_free(struct runner *runner);
 void runner_device_online(struct runner *runner, const char *device, struct link *link,
                           const char *boot_id);
 
-/* LINK is gone with CAUSE: its runs end as lost. */
+/* LINK is gone with CAUSE: its runs end as lost, or as cancelled where its agent was told
+ * to end. */
 void runner_link_closed(struct runner *runner, struct link *link, const char *cause);
+
+/* How many of the devices that are used through LINK have a run. */
+int runner_link_busy(const struct runner *runner, const struct link *link);
 
 /* Starts what can be started: after a job was accepted, and once a second. */
 void runner_kick(struct runner *runner);

@@ -50,7 +50,7 @@ static bool is_place(const struct device_stack *device, const struct drift_place
 {
     size_t length = strcspn(place->stack, "/");
 
-    return device->online && strcmp(device->id, place->device) == 0 &&
+    return device_is_there(device) && strcmp(device->id, place->device) == 0 &&
            strncmp(device->stack, place->stack, length) == 0 &&
            device->stack[length] == '\0';
 }

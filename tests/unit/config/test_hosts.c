@@ -72,8 +72,8 @@ static void test_words_of_launch(void **state)
         "\"{hos}\",\"\"]},{\"name\":\"b\",\"launch\":[\"y\"]}]",
         &err);
     json_t *wanted = json_loads(
-        "[{\"name\":\"a\",\"launch\":[\"x\",\"a-a.z\",\"{hos}\",\"\"]},"
-        "{\"name\":\"b\",\"launch\":[\"y\"]}]",
+        "[{\"name\":\"a\",\"launch\":[\"x\",\"a-a.z\",\"{hos}\",\"\"],\"entry\":0},"
+        "{\"name\":\"b\",\"launch\":[\"y\"],\"entry\":1}]",
         0, NULL);
 
     (void)state;
@@ -82,6 +82,40 @@ static void test_words_of_launch(void **state)
     json_decref(wanted);
     all = expanded("[]", &err);
     assert_int_equal(json_array_size(all), 0);
+    json_decref(all);
+}
+
+/* Each host of an entry has what the entry says. */
+static void test_settings(void **state)
+{
+    struct err err = { .code = ERR_OK };
+    json_t *all =
+        expanded("[{\"name\":\"a\",\"launch\":[\"x\"]},{\"name\":\"n[1-3]\"," SSH
+                 ",\"keep\":\"needed\",\"idle_release_s\":7,\"hello_s\":0,\"at_once\":2},"
+                 "{\"name\":\"c\",\"launch\":[\"x\"],\"keep\":\"always\",\"at_once\":1}]",
+                 &err);
+    struct host_settings s;
+
+    (void)state;
+    assert_non_null(all);
+    hosts_settings(json_array_get(all, 0), &s);
+    assert_string_equal(s.name, "a");
+    assert_false(s.needed);
+    assert_int_equal(s.idle_release_s, 60);
+    assert_int_equal(s.hello_s, HOSTS_HELLO_USUAL);
+    assert_int_equal(s.at_once, 0);
+    assert_int_equal(s.entry, 0);
+    hosts_settings(json_array_get(all, 3), &s);
+    assert_string_equal(s.name, "n3");
+    assert_string_equal(json_string_value(json_array_get(s.launch, 1)), "n3");
+    assert_true(s.needed);
+    assert_int_equal(s.idle_release_s, 7);
+    assert_int_equal(s.hello_s, 0);
+    assert_int_equal(s.at_once, 2);
+    assert_int_equal(s.entry, 1);
+    hosts_settings(json_array_get(all, 4), &s);
+    assert_false(s.needed);
+    assert_int_equal(s.at_once, 1);
     json_decref(all);
 }
 
@@ -106,6 +140,9 @@ static void test_what_is_wrong(void **state)
           "of 'n[1-2]'" },
         { "[{\"name\":\"n2\"," SSH "},{\"name\":\"n[1-3]\"," SSH "}]",
           "c.json: /hosts/1/name: 'n2' is listed twice" },
+        { "[{\"name\":\"n[1-3]\"," SSH ",\"at_once\":2}]",
+          "c.json: /hosts/0/at_once: is 2 of 3 hosts, so some would wait for ever: say "
+          "\"keep\":\"needed\"" },
         { "[{\"name\":\"n[1,1]\"," SSH "}]", "'n1' is listed twice" },
         { "[{\"name\":\"n[1-9999]\"," SSH "}]", "there are more than 4096 hosts" },
         { "[{\"name\":\"n[1-99999]m[1-99999]\"," SSH "}]",
@@ -143,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_words_of_launch),
+        cmocka_unit_test(test_settings),
         cmocka_unit_test(test_what_is_wrong),
         cmocka_unit_test(test_a_name_that_becomes_too_long),
     };

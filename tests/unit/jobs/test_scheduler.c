@@ -295,7 +295,6 @@ static void test_groups_are_of_one_case_and_device(void **state)
     scheduler_free(s);
 }
 
-/* What is picked is borrowed until its run is finished. */
 static void test_a_job_stays_while_a_run_of_it_is_in_flight(void **state)
 {
     struct job_item items[] = { item(0, "a", "u", "d", 5), item(1, "a", "o", "e", 1) };
@@ -306,10 +305,11 @@ static void test_a_job_stays_while_a_run_of_it_is_in_flight(void **state)
     (void)state;
     scheduler_add(s, &job);
     assert_true(scheduler_next(s, "d", &pick));
+    assert_string_equal(pick.item->key.variant, "u");
+    assert_string_equal(pick.item->device, "d");
     scheduler_give_up(s, "J", 0);
     assert_string_equal(serve(s, "e"), "J/o");
     assert_int_equal(scheduler_open_jobs(s), 1);
-    assert_string_equal(pick.item->key.variant, "u");
     scheduler_finished(s, "J", 0, OUTCOME_COMPLETED, 10, false);
     assert_int_equal(scheduler_open_jobs(s), 0);
     scheduler_free(s);
@@ -420,6 +420,47 @@ static void test_looking_holds_no_equals(void **state)
     scheduler_free(s);
 }
 
+static void note_device(void *arg, const char *device)
+{
+    char *seen = arg;
+
+    snprintf(seen + strlen(seen), 64 - strlen(seen), "%s ", device);
+}
+
+static const char *devices_of(const struct scheduler *s, char seen[64])
+{
+    seen[0] = '\0';
+    scheduler_each_device(s, note_device, seen);
+    return seen;
+}
+
+/* Also for what waits, and what is in flight. */
+static void test_which_devices_have_work(void **state)
+{
+    struct job_item items[] = { item(0, "a", "u", "d", 1), item(1, "a", "v", "d", 1),
+                                item(2, "a", "u", "e", 1), item(3, "a", "v", "f", 1) };
+    struct job job = make_job("A", JOB_BACKGROUND, items, 4);
+    struct scheduler *s = scheduler_new();
+    struct scheduler_pick pick;
+    char seen[64];
+
+    (void)state;
+    assert_string_equal(devices_of(s, seen), "");
+    items[3].held = true;
+    scheduler_add(s, &job);
+    assert_string_equal(devices_of(s, seen), "d e f ");
+    assert_true(scheduler_next(s, "e", &pick));
+    assert_string_equal(devices_of(s, seen), "d e f ");
+    scheduler_finished(s, "A", 2, OUTCOME_COMPLETED, 1, false);
+    assert_string_equal(devices_of(s, seen), "d f ");
+    scheduler_give_up(s, "A", 3);
+    assert_true(scheduler_next(s, "d", &pick));
+    scheduler_give_up(s, "A", 0);
+    scheduler_give_up(s, "A", 1); /* one of them is in flight */
+    assert_string_equal(devices_of(s, seen), "d ");
+    scheduler_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -443,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_items_that_wait),
         cmocka_unit_test(test_only_its_device_waits_for_a_look),
         cmocka_unit_test(test_looking_holds_no_equals),
+        cmocka_unit_test(test_which_devices_have_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

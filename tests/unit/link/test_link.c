@@ -60,6 +60,11 @@ static void on_hello(void *arg, const json_t *hello)
     struct fixture *f = arg;
 
     buf_printf(&f->seen, "hello(%s) ", json_string_value(json_object_get(hello, "host")));
+    link_hold(f->link, true);
+    assert_false(link_takes_runs(f->link));
+    link_hold(f->link, false);
+    assert_true(link_takes_runs(f->link));
+    assert_null(link_ending(f->link));
     if (f->close_on_hello) {
         link_close(f->link, gone, f);
     }
@@ -128,6 +133,15 @@ static void on_closed(void *arg, const char *cause)
     link_close(f->link, gone, f);
 }
 
+static void on_ending(void *arg, const char *cause, int64_t notice_ms)
+{
+    struct fixture *f = arg;
+
+    buf_printf(&f->seen, "ending(%s,%lld) ", cause, (long long)notice_ms);
+    assert_false(link_takes_runs(f->link));
+    assert_string_equal(link_ending(f->link), cause);
+}
+
 /* A shell may take long to say hello on a busy machine. */
 static void on_silent(void *arg, int64_t since_ms)
 {
@@ -148,6 +162,7 @@ static struct link_events events = {
     .refused = on_refused,
     .closed = on_closed,
     .silent = on_silent,
+    .ending = on_ending,
     .hello_deadline_ms = HELLO_LONG_MS,
     .end_grace_ms = 100,
 };
@@ -251,6 +266,9 @@ static void test_what_breaks_the_protocol(void **state)
           "hello(h) closed(it broke the protocol in line 2: stacks: stacks[0]: name" },
         { HELLO SAY("{\"event\":\"stacks\",\"stacks\":[{\"name\":\"a\"}]}") "echo x;",
           "hello(h) stacks(1) closed(it broke the protocol in line 3" },
+        { HELLO SAY("{\"event\":\"ending\",\"cause\":\"x\"}"),
+          "hello(h) closed(it broke the protocol in line 2: ending: notice_ms is "
+          "missing" },
         { HELLO SAY("{\"event\":\"started\",\"run\":\"R9\"}"),
           "hello(h) closed(it broke the protocol in line 2: 'started' for a run" },
         { "head -c 5000000 /dev/zero | tr '\\000' x;",
@@ -342,6 +360,24 @@ static void test_events_that_are_not_due(void **state)
         }
         buf_release(&f.seen);
     }
+}
+
+static void test_an_agent_that_is_told_to_end(void **state)
+{
+    (void)state;
+    expect(HELLO SAY("{\"event\":\"ending\",\"cause\":\"SIGTERM\",\"notice_ms\":30000}")
+               SAY("{\"event\":\"ending\",\"cause\":\"\",\"notice_ms\":0}") "exit 0",
+           0, "hello(h) ending(SIGTERM,30000) ending(told to,0) closed(exit status 0)");
+}
+
+/* A launch command may stand in a queue for as long as it takes. */
+static void test_no_deadline_for_hello(void **state)
+{
+    (void)state;
+    events.hello_deadline_ms = -1;
+    expect("sleep 0.3; " HELLO "exit 0", 0, "hello(h) closed(exit status 0)");
+    expect("sleep 0.3; exit 7", 0, "closed(exit status 7)");
+    events.hello_deadline_ms = HELLO_LONG_MS;
 }
 
 /* Options join the arguments. */
@@ -507,6 +543,8 @@ int main(void)
         cmocka_unit_test(test_a_run),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_events_that_are_not_due),
+        cmocka_unit_test(test_an_agent_that_is_told_to_end),
+        cmocka_unit_test(test_no_deadline_for_hello),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_a_run_that_checks_itself),
         cmocka_unit_test(test_an_agent_that_does_not_answer),

@@ -1,0 +1,98 @@
+/* What the service has for hosts that an engine starts: between the fleet and Slurm. */
+#include "daemon/base/json_in.h"
+#include "daemon/engine/slurm.h"
+#include "daemon/engine/slurm_launch.h"
+#include "daemon/fleet/fleet_engine.h"
+#include "daemon/fleet/fleet_facts.h"
+#include "daemon/service.h"
+
+static json_t *make_launch(void *arg, const json_t *host)
+{
+    const struct service *s = arg;
+
+    return slurm_launch(host, s->slurm_name);
+}
+
+static bool agent_ended(void *arg, const char *host, const char *cause, int runs)
+{
+    const struct service *s = arg;
+
+    (void)cause;
+    (void)runs;
+    return slurm_ask(s->slurm, host);
+}
+
+static void agent_released(void *arg, const char *host)
+{
+    const struct service *s = arg;
+
+    slurm_let_go(s->slurm, host);
+}
+
+static void hold(void *arg, const char *host, const char *cause, bool leave)
+{
+    const struct service *s = arg;
+
+    if (cause) {
+        fleet_hold(s->fleet, host, cause, leave);
+    } else {
+        fleet_unhold(s->fleet, host);
+    }
+}
+
+static void tell_waiting(void *arg, const char *host, const char *words)
+{
+    const struct service *s = arg;
+
+    fleet_note(s->fleet, host, words);
+}
+
+static void explain(void *arg, const char *host, const char *cause)
+{
+    const struct service *s = arg;
+
+    fleet_explain(s->fleet, host, cause);
+}
+
+static bool has_agent(void *arg, const char *host)
+{
+    const struct service *s = arg;
+
+    return fleet_has_agent(s->fleet, host);
+}
+
+struct fleet_engine service_engine(struct service *s)
+{
+    s->slurm_name = slurm_name(s->config.data);
+    return (struct fleet_engine){
+        .arg = s, .launch = make_launch, .ended = agent_ended, .released = agent_released
+    };
+}
+
+void service_open_engine(struct service *s)
+{
+    const struct slurm_hooks hooks = { .arg = s,
+                                       .hold = hold,
+                                       .waits = tell_waiting,
+                                       .ended = explain,
+                                       .has_agent = has_agent };
+
+    if (!s->reads_only) {
+        s->slurm = slurm_new(&s->loop, s->config.hosts, s->slurm_name,
+                             (int64_t)s->config.slurm.every_seconds * 1000, &hooks);
+    }
+}
+
+json_t *service_hosts(const struct service *s)
+{
+    json_t *hosts = fleet_hosts(s->fleet), *host;
+    size_t i;
+
+    json_array_foreach(hosts, i, host)
+    {
+        json_t *node = slurm_json(s->slurm, in_text_or_empty(host, "name"));
+
+        json_object_set_new(host, "node", node ? node : json_null());
+    }
+    return hosts;
+}
