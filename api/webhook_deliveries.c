@@ -73,6 +73,7 @@ void webhook_deliveries_get(struct request *r)
 /* Once more */
 
 struct replay {
+    bool by_time; /* since_ms and until_ms count, else DELIVERY */
     int64_t delivery, since_ms, until_ms;
     int64_t count;
     struct json_out out;
@@ -125,10 +126,10 @@ static enum err_code store_replay(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct replay *p = r->state;
     int64_t now_ms = clock_wall_ms();
-    enum err_code code = p->since_ms ? outbox_replay(tx, r->arguments[0], p->since_ms,
-                                                     p->until_ms, now_ms, &p->count, err)
-                                     : deliveries_replay(tx, r->arguments[0], p->delivery,
-                                                         now_ms, &p->count, err);
+    enum err_code code = p->by_time ? outbox_replay(tx, r->arguments[0], p->since_ms,
+                                                    p->until_ms, now_ms, &p->count, err)
+                                    : deliveries_replay(tx, r->arguments[0], p->delivery,
+                                                        now_ms, &p->count, err);
 
     if (code == ERR_OK) {
         out_open(&p->out, NULL, '{');
@@ -164,6 +165,7 @@ static void take_asked(struct request *r, const struct asked *asked)
     request_keep(r, p, replay_free);
     p->delivery = asked->delivery;
     p->until_ms = INT64_MAX;
+    p->by_time = asked->since != NULL;
     if (asked->since) {
         clock_parse_rfc3339(asked->since, &p->since_ms);
     }

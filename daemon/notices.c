@@ -14,6 +14,7 @@ struct seen {
     char name[CASE_TITLE_SIZE];
     bool heard;      /* since the start */
     bool lost;       /* as it was told */
+    bool telling;    /* it is being stored */
     int64_t away_ms; /* since when it is, monotonic; 0: it is not */
 };
 
@@ -23,9 +24,12 @@ struct notices {
     int count;
     bool reading, read; /* what was told before the start */
     bool damaged;       /* as it was told */
+    bool telling;       /* it is being stored */
+    bool failing;       /* what was told last could not be stored */
 };
 
 struct notice {
+    struct notices *notices;
     char host[CASE_TITLE_SIZE]; /* "": of the database */
     char cause[HEALTH_CAUSE_SIZE];
     int64_t now_ms;
@@ -72,19 +76,37 @@ static enum err_code store_notice(struct tx *tx, void *arg, struct err *err)
                            : notices_database(tx, cause, notice->now_ms, err);
 }
 
+/* What could not be stored was not told: the next tick tells it, if it is still so. */
 static void notice_stored(void *arg, const struct err *result)
 {
+    struct notice *notice = arg;
+    struct notices *n = notice->notices;
+    struct seen *seen = notice->host[0] ? find(n, notice->host) : NULL;
+    bool *telling = seen ? &seen->telling : &n->telling;
+    bool *told = seen ? &seen->lost : &n->damaged;
+
+    *telling = false;
     if (result->code != ERR_OK) {
-        log_error("events: %s", result->message);
+        *told = !*told;
+        if (!n->failing) {
+            log_error("events: %s", result->message);
+        }
     }
-    free(arg);
+    n->failing = result->code != ERR_OK;
+    free(notice);
 }
 
-static void tell(struct notices *n, const char *host, const char *cause, int64_t now_ms)
+/* SEEN: a host; NULL: of the database. */
+static void tell(struct notices *n, struct seen *seen, const char *cause, int64_t now_ms)
 {
     struct notice *notice = xcalloc(1, sizeof *notice);
+    bool *telling = seen ? &seen->telling : &n->telling;
+    bool *told = seen ? &seen->lost : &n->damaged;
 
-    copy_text(notice->host, sizeof notice->host, host);
+    *telling = true;
+    *told = !*told;
+    notice->notices = n;
+    copy_text(notice->host, sizeof notice->host, seen ? seen->name : "");
     copy_text(notice->cause, sizeof notice->cause, cause);
     notice->now_ms = now_ms;
     store_write(n->store, store_notice, notice, notice_stored);
@@ -99,7 +121,11 @@ static void take_lost(void *arg, const char *host)
 
 static enum err_code read_lost(struct tx *tx, void *arg, struct err *err)
 {
-    return notices_each_lost(tx, take_lost, arg, err);
+    struct notices *n = arg;
+
+    return notices_each_lost(tx, take_lost, n, err) == ERR_OK
+               ? notices_damaged(tx, &n->damaged, err)
+               : err->code;
 }
 
 static void lost_were_read(void *arg, const struct err *result)
@@ -130,12 +156,13 @@ static void look_at(struct notices *n, const json_t *host, int64_t wall_ms, int6
 
     seen->heard = seen->heard || online;
     seen->away_ms = !away ? 0 : seen->away_ms ? seen->away_ms : now;
+    if (seen->telling) {
+        return;
+    }
     if (online && seen->lost) {
-        seen->lost = false;
-        tell(n, seen->name, "", wall_ms);
+        tell(n, seen, "", wall_ms);
     } else if (away && !seen->lost && now - seen->away_ms >= patience) {
-        seen->lost = true;
-        tell(n, seen->name, cause[0] ? cause : "it is not connected", wall_ms);
+        tell(n, seen, cause[0] ? cause : "it is not connected", wall_ms);
     }
 }
 
@@ -155,8 +182,7 @@ void notices_tick(struct notices *n, const json_t *hosts, const char *database,
     {
         look_at(n, host, wall_ms, now);
     }
-    if (n->damaged != (database[0] != '\0')) {
-        n->damaged = !n->damaged;
-        tell(n, "", database, wall_ms);
+    if (database && !n->telling && n->damaged != (database[0] != '\0')) {
+        tell(n, NULL, database, wall_ms);
     }
 }

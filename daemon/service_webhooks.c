@@ -48,8 +48,10 @@ void service_open_webhooks(struct service *s)
 void service_notice(struct service *s)
 {
     json_t *hosts = fleet_hosts(s->fleet);
+    const char *cause = s->health.conditions[HEALTH_DATABASE].cause;
+    bool looked = s->checked_ms && !s->check;
 
-    notices_tick(s->notices, hosts, s->health.conditions[HEALTH_DATABASE].cause,
-                 clock_wall_ms(), clock_monotonic_ms());
+    notices_tick(s->notices, hosts, cause[0] || looked ? cause : NULL, clock_wall_ms(),
+                 clock_monotonic_ms());
     json_decref(hosts);
 }

@@ -36,6 +36,8 @@ struct receiver {
     struct attempt *attempt; /* NULL: none is going on */
     int failures;            /* in a row */
     int64_t held_ms;         /* nothing is sent before, monotonic */
+    bool fails;              /* on record, by a try of this process … */
+    bool failed;             /* … and did when the look began */
     bool listed;
 };
 
@@ -61,6 +63,7 @@ struct delivery {
     int64_t wake_ms;            /* monotonic, of the timer */
     struct webhook *configured; /* their secrets are nowhere else */
     int configured_count;
+    int64_t configure_ms; /* they are to be stored once more, monotonic; 0: they are */
     struct networks allowed;
     struct receiver *receivers[WEBHOOKS_MAX];
     int receiver_count;
@@ -151,8 +154,13 @@ static void configured(void *arg, const struct err *result)
 {
     struct configuring *c = arg;
 
+    c->delivery->configure_ms = 0;
     if (result->code != ERR_OK) {
-        log_error("webhooks: %s", result->message);
+        log_error(
+            "webhooks of the configuration: %s; they are as before until that is "
+            "over",
+            result->message);
+        c->delivery->configure_ms = clock_monotonic_ms() + IDLE_MS;
     } else if (c->dropped) {
         log_warning("webhooks: %" PRId64
                     " deliveries waited for webhooks that the configuration has no more",
@@ -164,25 +172,31 @@ static void configured(void *arg, const struct err *result)
     free(c);
 }
 
+static void store_configuration(struct delivery *d)
+{
+    struct configuring *c = xcalloc(1, sizeof *c);
+    size_t count = (size_t)d->configured_count;
+
+    d->configure_ms = 0;
+    c->delivery = d;
+    c->list = xcalloc(count + 1, sizeof *c->list);
+    c->count = d->configured_count;
+    c->now_ms = clock_wall_ms();
+    memcpy(c->list, d->configured, count * sizeof *c->list);
+    store_write(d->options.store, store_configured, c, configured);
+}
+
 void delivery_configure(struct delivery *d, const struct webhook *list, int count,
                         const struct networks *allowed)
 {
-    struct configuring *c = xcalloc(1, sizeof *c);
-    size_t size = (size_t)count * sizeof *list;
-
     free(d->configured);
     d->configured = xcalloc((size_t)count + 1, sizeof *list);
     d->configured_count = count;
     d->allowed = *allowed;
-    c->delivery = d;
-    c->list = xcalloc((size_t)count + 1, sizeof *list);
-    c->count = count;
-    c->now_ms = clock_wall_ms();
     if (count) {
-        memcpy(d->configured, list, size);
-        memcpy(c->list, list, size);
+        memcpy(d->configured, list, (size_t)count * sizeof *list);
     }
-    store_write(d->options.store, store_configured, c, configured);
+    store_configuration(d);
 }
 
 /* How tries end */
@@ -243,10 +257,12 @@ static void ended_stored(void *arg, const struct err *result)
     }
     r->failures = delivered ? 0 : r->failures + 1;
     r->held_ms = 0;
+    r->fails = r->failed = false;
     if (!delivered) {
         int64_t hold = retry_hold_ms(r->failures, WEBHOOK_RETRY_MS, a->ended.random);
 
         hold = result->code == ERR_OK ? a->ended.hold_ms : hold;
+        r->fails = result->code == ERR_OK;
         r->held_ms = clock_monotonic_ms() + hold;
     }
     if (result->code == ERR_OK) {
@@ -273,7 +289,8 @@ static void sent(void *arg, const struct sending_result *result)
         } else {
             copy_text(t->cause, sizeof t->cause, result->cause);
         }
-        t->hold_ms = retry_hold_ms(a->receiver->failures + 1, t->hold_ms, t->random);
+        t->failures = a->receiver->failures + 1;
+        t->hold_ms = retry_hold_ms(t->failures, t->hold_ms, t->random);
         t->hold_ms = t->retry_after_ms > t->hold_ms ? t->retry_after_ms : t->hold_ms;
     }
     store_write(a->delivery->options.store, store_ended, a, ended_stored);
@@ -507,8 +524,25 @@ static void take_found(struct delivery *d, int64_t last)
     store_write(d->options.store, take_events, t, taken);
 }
 
+/* One that was left alone, and by its record does not fail any more, was resumed, or has
+ * another URL: it begins anew. */
+static void begin_resumed(struct delivery *d, const struct look *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        struct receiver *r = receiver_of(d, &l->webhooks[i]);
+
+        if (r && r->failed && !r->attempt && !l->webhooks[i].failing_ms) {
+            r->fails = r->failed = false;
+            r->failures = 0;
+            r->held_ms = 0;
+            d->dirty = true;
+        }
+    }
+}
+
 static void use(struct delivery *d, const struct look *l)
 {
+    begin_resumed(d, l);
     d->none = l->count == 0 && !d->dirty;
     take_due(d, l);
     forget_others(d);
@@ -547,6 +581,9 @@ static void look(struct delivery *d)
     if (d->looking || d->stopped || !d->started) {
         return;
     }
+    if (d->configure_ms && now >= d->configure_ms) {
+        store_configuration(d);
+    }
     l = xcalloc(1, sizeof *l);
     d->dirty = false;
     d->looking = true;
@@ -554,8 +591,9 @@ static void look(struct delivery *d)
     l->after = d->seen;
     l->now_ms = clock_wall_ms();
     for (int i = 0; i < d->receiver_count; i++) {
-        const struct receiver *r = d->receivers[i];
+        struct receiver *r = d->receivers[i];
 
+        r->failed = r->fails;
         if (r->attempt || r->held_ms > now) {
             copy_text(l->busy[l->busy_count++], ID_SIZE, r->id);
         }

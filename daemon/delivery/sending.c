@@ -21,6 +21,8 @@ struct sending {
     uv_connect_t connect;
     uv_timer_t deadline;
     int references; /* the timer, the connection, the question for the addresses */
+    uint64_t timeout_ms;
+    bool resolving, late; /* LATE: the time is over, and the resolver has not answered */
     bool connected_once, open, sent;
     struct sending_result result;
     char part[4096];
@@ -93,6 +95,12 @@ static void too_late(uv_timer_t *timer)
 {
     struct sending *s = timer->data;
 
+    /* The loop has few threads for questions to a resolver, and one that hangs cannot be
+     * ended: the next try of the same receiver would take another. */
+    if (s->resolving) {
+        s->late = true;
+        return;
+    }
     /* A cause that is there already is that of an address that failed at once. */
     fail(s, s->connected_once    ? "no answer in time"
             : s->result.cause[0] ? s->result.cause
@@ -301,10 +309,13 @@ static void was_resolved(uv_getaddrinfo_t *resolve, int status, struct addrinfo 
 {
     struct sending *s = resolve->data;
 
+    s->resolving = false;
     s->addresses = found;
     s->next = found;
     if (s->done && status != 0) {
         fail_with(s, "the host cannot be resolved", status);
+    } else if (s->done && s->late) {
+        fail(s, "the host was not resolved in time");
     } else if (s->done) {
         connect_next(s);
     }
@@ -316,6 +327,42 @@ static void could_not_start(uv_timer_t *timer)
     struct sending *s = timer->data;
 
     fail(s, s->result.cause);
+}
+
+static void begin_connecting(uv_timer_t *timer)
+{
+    struct sending *s = timer->data;
+
+    uv_timer_start(timer, too_late, s->timeout_ms, 0);
+    connect_next(s);
+}
+
+/* What is numeric needs no resolver, and so does not wait behind names whose resolver
+ * hangs.  In any case what comes first comes from the timer: DONE is called later. */
+static void find_addresses(struct sending *s)
+{
+    static const struct addrinfo numeric = { .ai_socktype = SOCK_STREAM,
+                                             .ai_flags = AI_NUMERICHOST };
+    static const struct addrinfo any = { .ai_socktype = SOCK_STREAM };
+    int rc;
+
+    if (getaddrinfo(s->url.host, s->url.port, &numeric, &s->addresses) == 0) {
+        s->next = s->addresses;
+        uv_timer_start(&s->deadline, begin_connecting, 0, 0);
+        return;
+    }
+    s->addresses = NULL;
+    rc = uv_getaddrinfo(s->loop, &s->resolve, was_resolved, s->url.host, s->url.port,
+                        &any);
+    if (rc != 0) {
+        snprintf(s->result.cause, sizeof s->result.cause,
+                 "the host cannot be resolved: %s", uv_strerror(rc));
+        uv_timer_start(&s->deadline, could_not_start, 0, 0);
+        return;
+    }
+    s->resolving = true;
+    s->references++;
+    uv_timer_start(&s->deadline, too_late, s->timeout_ms, 0);
 }
 
 static void put_request(struct sending *s, const struct sending_request *request)
@@ -331,9 +378,7 @@ struct sending *
 sending_start(uv_loop_t *loop, const struct sending_request *request,
               void (*done)(void *arg, const struct sending_result *result), void *arg)
 {
-    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
     struct sending *s = xcalloc(1, sizeof *s);
-    int rc;
 
     s->loop = loop;
     s->url = request->url;
@@ -348,15 +393,7 @@ sending_start(uv_loop_t *loop, const struct sending_request *request,
     uv_timer_init(loop, &s->deadline);
     s->deadline.data = s;
     s->resolve.data = s;
-    rc =
-        uv_getaddrinfo(loop, &s->resolve, was_resolved, s->url.host, s->url.port, &hints);
-    if (rc != 0) {
-        snprintf(s->result.cause, sizeof s->result.cause,
-                 "the host cannot be resolved: %s", uv_strerror(rc));
-    } else {
-        s->references++;
-    }
-    uv_timer_start(&s->deadline, rc == 0 ? too_late : could_not_start,
-                   rc == 0 ? (uint64_t)request->timeout_ms : 0, 0);
+    s->timeout_ms = (uint64_t)request->timeout_ms;
+    find_addresses(s);
     return s;
 }

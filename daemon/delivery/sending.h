@@ -1,4 +1,5 @@
-/* One try: a POST over a connection of its own, on the loop, within a deadline.
+/* One try: a POST over a connection of its own, on the loop, within a deadline; only a
+ * resolver that hangs is waited for.
  *
  * The host is resolved, each of its addresses is looked at (daemon/webhooks/address.h),
  * and the first that is allowed and takes the connection gets the request.  Nothing is

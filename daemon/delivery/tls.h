@@ -1,5 +1,6 @@
 /* TLS of one connection, over bytes that somebody else moves: GnuTLS, which libmicrohttpd
- * brings along.  Its host is verified by the certificate authorities of the system. */
+ * brings along.  TLS 1.2 or later, whose host is verified by the certificate authorities
+ * of the system. */
 #ifndef DAEMON_DELIVERY_TLS_H
 #define DAEMON_DELIVERY_TLS_H
 

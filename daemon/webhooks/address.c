@@ -99,18 +99,32 @@ static bool holds(const struct network *network, const struct in6_addr *address)
     return true;
 }
 
-/* The IPv4 address that ADDRESS leads to: mapped and compatible ones, those of NAT64
- * (RFC 6052) and of 6to4 (RFC 3056). */
+/* The IPv4 address that ADDRESS leads to: mapped, compatible and translated ones (RFC
+ * 2765), those of NAT64 (RFC 6052, and of a site, RFC 8215), ISATAP (RFC 5214), Teredo
+ * (RFC 4380) and 6to4 (RFC 3056). */
 static struct in6_addr embedded(const struct in6_addr *address)
 {
     static const unsigned char nat64[12] = { 0, 0x64, 0xff, 0x9b };
+    static const unsigned char site_nat64[6] = { 0, 0x64, 0xff, 0x9b, 0, 1 };
+    static const unsigned char translated[12] = { [8] = 0xff, [9] = 0xff };
+    static const unsigned char isatap[3] = { 0, 0x5e, 0xfe };
+    static const unsigned char teredo[4] = { 0x20, 0x01 };
     static const unsigned char zero[12];
     const unsigned char *b = address->s6_addr;
     bool is_compatible =
         memcmp(b, zero, sizeof zero) == 0 && (b[12] || b[13] || b[14] || b[15] > 1);
 
-    if (memcmp(b, nat64, sizeof nat64) == 0 || is_compatible) {
+    if (is_compatible || memcmp(b, nat64, sizeof nat64) == 0 ||
+        memcmp(b, site_nat64, sizeof site_nat64) == 0 ||
+        memcmp(b, translated, sizeof translated) == 0 ||
+        ((b[8] == 0 || b[8] == 2) && memcmp(b + 9, isatap, sizeof isatap) == 0)) {
         return mapped(b + 12);
+    }
+    if (memcmp(b, teredo, sizeof teredo) == 0) {
+        const unsigned char four[4] = { b[12] ^ 0xff, b[13] ^ 0xff, b[14] ^ 0xff,
+                                        b[15] ^ 0xff };
+
+        return mapped(four);
     }
     if (b[0] == 0x20 && b[1] == 0x02) {
         return mapped(b + 2);
@@ -118,29 +132,38 @@ static struct in6_addr embedded(const struct in6_addr *address)
     return *address;
 }
 
-static const char *refusal(const struct in6_addr *given, const struct networks *allowed,
-                           char ret_text[REFUSAL_SIZE])
+static const char *refusal_of(const struct in6_addr *address,
+                              const struct networks *allowed, char ret_text[REFUSAL_SIZE])
 {
-    struct in6_addr address = embedded(given);
-    bool is_4 = IN6_IS_ADDR_V4MAPPED(&address);
+    bool is_4 = IN6_IS_ADDR_V4MAPPED(address);
     char text[INET6_ADDRSTRLEN] = "";
 
     for (int i = 0; i < allowed->count; i++) {
-        if (holds(&allowed->items[i], &address)) {
+        if (holds(&allowed->items[i], address)) {
             return NULL;
         }
     }
-    inet_ntop(is_4 ? AF_INET : AF_INET6, &address.s6_addr[is_4 ? 12 : 0], text,
+    inet_ntop(is_4 ? AF_INET : AF_INET6, &address->s6_addr[is_4 ? 12 : 0], text,
               sizeof text);
     for (int i = 0; i < COUNT_OF(refused); i++) {
         struct network network;
 
-        if (parse_network(refused[i].network, &network) && holds(&network, &address)) {
+        if (parse_network(refused[i].network, &network) && holds(&network, address)) {
             snprintf(ret_text, REFUSAL_SIZE, "the %s address %s", refused[i].what, text);
             return ret_text;
         }
     }
     return NULL;
+}
+
+/* What an address stands for counts beside the address: both may be refused. */
+static const char *refusal(const struct in6_addr *address, const struct networks *allowed,
+                           char ret_text[REFUSAL_SIZE])
+{
+    struct in6_addr meant = embedded(address);
+    const char *text = refusal_of(address, allowed, ret_text);
+
+    return text ? text : refusal_of(&meant, allowed, ret_text);
 }
 
 const char *address_refusal(const struct sockaddr *address,

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/base/array.h"
+
 enum { FACTOR = 4, HOLD_FACTOR = 2, HOLD_PATIENT = 3, SECONDS_DIGITS_MOST = 9 };
 
 /* Four fifths to six fifths. */
@@ -38,18 +40,27 @@ static int64_t bounded(int64_t ms)
     return ms < 0 ? 0 : ms < RETRY_AFTER_MOST_MS ? ms : RETRY_AFTER_MOST_MS;
 }
 
+/* All three forms of RFC 9110, 5.6.7: who reads a date must know the old ones, too. */
 int64_t retry_after_ms(const char *value, int64_t now_ms)
 {
+    static const char *const dates[] = { "%a, %d %b %Y %H:%M:%S GMT",
+                                         "%A, %d-%b-%y %H:%M:%S GMT",
+                                         "%a %b %d %H:%M:%S %Y" };
     size_t digits = strspn(value, "0123456789");
-    struct tm parts = { .tm_mday = 0 };
-    const char *end;
 
     if (digits > 0 && !value[digits]) {
         return digits > SECONDS_DIGITS_MOST ? RETRY_AFTER_MOST_MS
                                             : bounded(strtoll(value, NULL, 10) * 1000);
     }
-    end = strptime(value, "%a, %d %b %Y %H:%M:%S GMT", &parts);
-    return end && !*end ? bounded((int64_t)timegm(&parts) * 1000 - now_ms) : 0;
+    for (int i = 0; i < COUNT_OF(dates); i++) {
+        struct tm parts = { .tm_mday = 0 };
+        const char *end = strptime(value, dates[i], &parts);
+
+        if (end && !*end) {
+            return bounded((int64_t)timegm(&parts) * 1000 - now_ms);
+        }
+    }
+    return 0;
 }
 
 bool retry_delivered(int status)

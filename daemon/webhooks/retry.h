@@ -10,8 +10,10 @@ enum {
     RETRY_LONGEST_MS = 6 * 3600 * 1000, /* wait, before it is spread */
     RETRY_AFTER_MOST_MS = 24 * 3600 * 1000,
     RETRY_GIVE_UP_MS = 24 * 3600 * 1000, /* nothing got through for so long: what is
-                                            older is given up */
-    RETRY_HOLD_MOST_MS = 5 * 60 * 1000   /* between two tries at a receiver that fails */
+                                            older is given up, … */
+    RETRY_GIVE_UP_FAILURES = 12,       /* … after so many tries in a row: a service that
+                                          was off for days has not tried for days */
+    RETRY_HOLD_MOST_MS = 5 * 60 * 1000 /* between two tries at a receiver that fails */
 };
 
 /* How long to wait after the try ATTEMPTS (1 …) failed: FIRST_MS, four times as long each

@@ -21,19 +21,32 @@ enum err_code deliveries_add(struct tx *tx, int64_t webhook,
         webhook, event->id, webhook_type_name(event->type), event->at_ms, body, now_ms);
 }
 
+/* How many of STATE there are beyond KEPT.  Counted first: to find the oldest costs more,
+ * and what follows events is done for every one. */
+static enum err_code count_beyond(struct tx *tx, int64_t webhook,
+                                  enum delivery_state state, int kept, int64_t *ret_count,
+                                  struct err *err)
+{
+    *ret_count = 0;
+    return tx_fetch_int(tx, ret_count, err,
+                        "SELECT max(count(*) - ?1, 0) FROM webhook_delivery"
+                        " WHERE webhook = ?2 AND state = ?3",
+                        kept, webhook, delivery_state_name(state));
+}
+
 /* The oldest of STATE beyond KEPT are deleted. */
 static enum err_code trim(struct tx *tx, int64_t webhook, enum delivery_state state,
                           int kept, int64_t *ret_count, struct err *err)
 {
-    enum err_code code =
-        tx_run(tx, err,
-               "DELETE FROM webhook_delivery WHERE number IN (SELECT number"
-               " FROM webhook_delivery WHERE webhook = ? AND state = ?"
-               " ORDER BY ended_ms DESC, number DESC LIMIT -1 OFFSET ?)",
-               webhook, delivery_state_name(state), kept);
+    enum err_code code = count_beyond(tx, webhook, state, kept, ret_count, err);
 
-    *ret_count = sqlite3_changes(tx->db);
-    return code;
+    return code == ERR_OK && *ret_count
+               ? tx_run(tx, err,
+                        "DELETE FROM webhook_delivery WHERE number IN (SELECT number"
+                        " FROM webhook_delivery WHERE webhook = ? AND state = ?"
+                        " ORDER BY ended_ms, number LIMIT ?)",
+                        webhook, delivery_state_name(state), *ret_count)
+               : code;
 }
 
 static enum err_code bound_ended(struct tx *tx, int64_t webhook, struct err *err)
@@ -54,15 +67,19 @@ static enum err_code bound_ended(struct tx *tx, int64_t webhook, struct err *err
 enum err_code deliveries_bound(struct tx *tx, int64_t webhook, int64_t now_ms,
                                struct err *err)
 {
-    return tx_run(tx, err,
-                  "UPDATE webhook_delivery SET state = 'dead', ended_ms = ?1, cause = ?2"
-                  " WHERE number IN (SELECT number FROM webhook_delivery"
-                  " WHERE webhook = ?3 AND state = 'waiting'"
-                  " ORDER BY number DESC LIMIT -1 OFFSET ?4)",
-                  now_ms, "too many others waited", webhook,
-                  (int)WEBHOOK_WAITING_MAX) == ERR_OK
-               ? bound_ended(tx, webhook, err)
-               : err->code;
+    int64_t beyond;
+    enum err_code code =
+        count_beyond(tx, webhook, DELIVERY_WAITING, WEBHOOK_WAITING_MAX, &beyond, err);
+
+    if (code == ERR_OK && beyond) {
+        code =
+            tx_run(tx, err,
+                   "UPDATE webhook_delivery SET state = 'dead', ended_ms = ?1,"
+                   " cause = ?2 WHERE number IN (SELECT number FROM webhook_delivery"
+                   " WHERE webhook = ?3 AND state = 'waiting' ORDER BY number LIMIT ?4)",
+                   now_ms, "too many others waited", webhook, beyond);
+    }
+    return code == ERR_OK ? bound_ended(tx, webhook, err) : code;
 }
 
 #define DELIVERY_COLUMNS                                                                 \
@@ -136,7 +153,8 @@ static enum err_code give_up_others(struct tx *tx, const struct known *k,
 {
     int64_t before_ms = t->now_ms - RETRY_GIVE_UP_MS;
 
-    if (!k->failing_ms || k->failing_ms > before_ms) {
+    if (!k->failing_ms || k->failing_ms > before_ms ||
+        t->failures < RETRY_GIVE_UP_FAILURES) {
         return ERR_OK;
     }
     if (tx_run(tx, err,
@@ -239,7 +257,8 @@ enum err_code deliveries_each(struct tx *tx, const char *id, enum delivery_state
 
 #define ONCE_MORE                                                                        \
     "UPDATE webhook_delivery SET state = 'waiting', attempts = 0, created_ms = ?1,"      \
-    " next_ms = ?1, ended_ms = NULL WHERE webhook = ?2 AND state <> 'waiting'"
+    " next_ms = min(at_ms, ?1), ended_ms = NULL WHERE webhook = ?2"                      \
+    " AND state <> 'waiting'"
 
 enum err_code deliveries_again(struct tx *tx, int64_t webhook, int64_t since_ms,
                                int64_t until_ms, int64_t now_ms, int64_t *ret_count,
@@ -275,6 +294,15 @@ enum err_code deliveries_replay(struct tx *tx, const char *id, int64_t delivery,
     }
     *ret_count = sqlite3_changes(tx->db);
     return ERR_OK;
+}
+
+enum err_code deliveries_in_order(struct tx *tx, int64_t webhook, bool failed,
+                                  int64_t now_ms, struct err *err)
+{
+    return tx_run(tx, err,
+                  "UPDATE webhook_delivery SET next_ms = min(at_ms, ?1)"
+                  " WHERE webhook = ?2 AND state = 'waiting' AND (?3 OR attempts = 0)",
+                  now_ms, webhook, failed);
 }
 
 enum err_code deliveries_settle(struct tx *tx, int64_t now_ms, struct err *err)

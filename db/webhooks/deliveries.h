@@ -33,10 +33,11 @@ struct delivery_try {
     char webhook[ID_SIZE];
     int64_t delivery;
     int64_t now_ms;
-    int status;                     /* 0: there was no answer */
-    int64_t retry_after_ms;         /* what it asked for; 0: nothing */
-    int64_t hold_ms;                /* for which its receiver is left alone */
-    uint64_t random;                /* for the wait */
+    int status;             /* 0: there was no answer */
+    int64_t retry_after_ms; /* what it asked for; 0: nothing */
+    int failures;           /* in a row since the start, if this is one: with it */
+    int64_t hold_ms;        /* for which its receiver is left alone */
+    uint64_t random;        /* for the wait */
     char cause[WEBHOOK_CAUSE_SIZE]; /* why it failed; "" */
     /* What became of it. */
     bool dead, disabled;
@@ -65,6 +66,11 @@ enum err_code deliveries_again(struct tx *tx, int64_t webhook, int64_t since_ms,
  * wait once more.  ERR_NOT_FOUND. */
 enum err_code deliveries_replay(struct tx *tx, const char *id, int64_t delivery,
                                 int64_t now_ms, int64_t *ret_count, struct err *err);
+
+/* What waits for the webhook of number WEBHOOK, and was not tried yet, is due, what
+ * happened first first; if FAILED, what was tried, too. */
+enum err_code deliveries_in_order(struct tx *tx, int64_t webhook, bool failed,
+                                  int64_t now_ms, struct err *err);
 
 /* After a clock that was ahead: nothing waits longer than it can. */
 enum err_code deliveries_settle(struct tx *tx, int64_t now_ms, struct err *err);

@@ -43,3 +43,11 @@ enum err_code notices_each_lost(struct tx *tx, void (*visit)(void *arg, const ch
     }
     return query_end(&q, err);
 }
+
+enum err_code notices_damaged(struct tx *tx, bool *ret_damaged, struct err *err)
+{
+    *ret_damaged = false;
+    return tx_fetch(tx, TX_TARGETS(ret_damaged), err,
+                    "SELECT json_extract(data, '$.state') = 'damaged' FROM event"
+                    " WHERE kind = 'database' ORDER BY id DESC LIMIT 1");
+}

@@ -23,4 +23,7 @@ enum err_code notices_database(struct tx *tx, const char *cause, int64_t now_ms,
 enum err_code notices_each_lost(struct tx *tx, void (*visit)(void *arg, const char *host),
                                 void *arg, struct err *err);
 
+/* Whether that the database is damaged was the last that was told of it. */
+enum err_code notices_damaged(struct tx *tx, bool *ret_damaged, struct err *err);
+
 #endif

@@ -439,8 +439,10 @@ enum err_code outbox_replay(struct tx *tx, const char *id, int64_t since_ms,
         code = deliver(tx, &e, &receivers, now_ms, ret_count, err);
         free(e.data);
     }
-    return query_close(&q, code, err) == ERR_OK ? bound(tx, &receivers, now_ms, err)
-                                                : err->code;
+    return query_close(&q, code, err) == ERR_OK &&
+                   bound(tx, &receivers, now_ms, err) == ERR_OK
+               ? deliveries_in_order(tx, receivers.items[0].number, false, now_ms, err)
+               : err->code;
 }
 
 enum err_code outbox_test(struct tx *tx, const char *id, int64_t now_ms,

@@ -4,6 +4,7 @@
 
 #include "daemon/base/mem.h"
 #include "db/tx.h"
+#include "db/webhooks/deliveries.h"
 #include "db/webhooks/outbox.h"
 
 #define STATE_COUNT(state)                                                               \
@@ -119,22 +120,41 @@ static enum err_code drop_unlisted(struct tx *tx, const struct webhook *list, in
     return code;
 }
 
+/* What is known of a receiver says nothing of another one. */
+static enum err_code begin_anew(struct tx *tx, int64_t number, int64_t now_ms,
+                                struct err *err)
+{
+    return tx_run(tx, err,
+                  "UPDATE webhook SET disabled = NULL, failing_ms = NULL"
+                  " WHERE number = ?",
+                  number) == ERR_OK
+               ? deliveries_in_order(tx, number, true, now_ms, err)
+               : err->code;
+}
+
 static enum err_code configure_one(struct tx *tx, const struct webhook *w, int64_t now_ms,
                                    struct err *err)
 {
     struct webhook new = *w;
-    char types[WEBHOOK_TYPES_SIZE];
+    char types[WEBHOOK_TYPES_SIZE], url[URL_SIZE] = "";
     int64_t number = 0;
 
     webhook_types_text(w->types, types);
-    if (tx_fetch_int(tx, &number, err,
-                     "UPDATE webhook SET url = ?, secret = NULL, types = ?, retry_ms = ?,"
-                     " timeout_ms = ?, configured = 1 WHERE name = ? RETURNING number",
-                     w->url, types, w->retry_ms, w->timeout_ms, w->name) != ERR_OK) {
+    if (tx_fetch(tx, TX_TARGETS(&number, url), err,
+                 "SELECT number, url FROM webhook WHERE name = ?", w->name) != ERR_OK) {
         return err->code;
     }
     if (number) {
-        return ERR_OK;
+        enum err_code code =
+            strcmp(url, w->url) == 0 ? ERR_OK : begin_anew(tx, number, now_ms, err);
+
+        return code == ERR_OK
+                   ? tx_run(tx, err,
+                            "UPDATE webhook SET url = ?, secret = NULL, types = ?,"
+                            " retry_ms = ?, timeout_ms = ?, configured = 1"
+                            " WHERE number = ?",
+                            w->url, types, w->retry_ms, w->timeout_ms, number)
+                   : code;
     }
     new.created_ms = now_ms;
     id_new(now_ms, new.id);
@@ -190,11 +210,7 @@ enum err_code webhooks_pause(struct tx *tx, const char *id, bool paused, int64_t
                paused, number) != ERR_OK) {
         return err->code;
     }
-    return paused ? ERR_OK
-                  : tx_run(tx, err,
-                           "UPDATE webhook_delivery SET next_ms = ?1 WHERE webhook = ?2"
-                           " AND state = 'waiting' AND next_ms > ?1",
-                           now_ms, number);
+    return paused ? ERR_OK : deliveries_in_order(tx, number, true, now_ms, err);
 }
 
 enum err_code webhooks_get(struct tx *tx, const char *id, struct webhook *ret_webhook,

@@ -15,7 +15,8 @@ enum err_code webhooks_insert(struct tx *tx, const struct webhook *webhook,
                               struct err *err);
 
 /* Makes those of the configuration COUNT LIST, which have no ids yet: new ones are told
- * of what happens from here on, others keep what waits for them, those that are not
+ * of what happens from here on, others keep what waits for them, and begin anew where
+ * the URL is another one, those that are not
  * listed any more are deleted.  One of the same name that was made by the API becomes the
  * configuration's.  RET_DROPPED: deliveries that waited for those that were deleted. */
 enum err_code webhooks_configure(struct tx *tx, const struct webhook *list, int count,

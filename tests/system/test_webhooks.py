@@ -168,8 +168,6 @@ def test_what_a_receiver_answers(start_service, receiver):
     # A person who resumes it does not wait.  410: nothing more is sent.
     target.plan.write_text("410")
     act(service, hook, "resume")
-    service.stop()
-    service.start()
     wait_for(service, hook, lambda w: w["state"] == "disabled", "the end")
     assert hook_of(service, hook)["disabled"] == "it answered 410"
     tries = len(target.lines())
@@ -204,7 +202,7 @@ def test_dead_letters_are_kept_and_replayed(start_service, receiver):
     # What happened before the webhook was made can be had, too, and arrives once.
     service.finish_job(service.post_job(**JOB))
     later = add(service, target.url, name="later", types=["job.finished"])
-    since = "2020-01-01T00:00:00Z"
+    since = "1970-01-01T00:00:00Z"
     assert act(service, later, "replay", {"since": since})["replayed"] == 1
     wait_for(service, later, lambda w: w["delivered"] == 1, "the old event")
     assert act(service, later, "replay", {"since": since, "until": "2020-01-02T00:00:00Z"})["replayed"] == 0

@@ -366,6 +366,7 @@ static struct delivery_try try(struct fixture *f, int64_t delivery, int64_t now_
     struct delivery_try t = { .delivery = delivery,
                               .now_ms = now_ms,
                               .status = status,
+                              .failures = RETRY_GIVE_UP_FAILURES,
                               .retry_after_ms = retry_after_ms };
 
     fixture_id('W', 1, t.webhook);
@@ -460,6 +461,43 @@ static void test_a_resumed_one_begins_at_once(void **state)
     assert_true(due(f, NOW).row.number > 0);
 }
 
+/* In the order in which it happened, whatever was tried. */
+static void test_a_resumed_one_gets_all_in_order(void **state)
+{
+    struct fixture *f = *state;
+    bool paused = false;
+    int64_t first, second;
+
+    add(f, 1, "a", only(WEBHOOK_HOST_LOST));
+    first = add_test(f);
+    second = add_test(f);
+    try(f, first, NOW, 429, RETRY_AFTER_MOST_MS);
+    assert_int_equal(due(f, NOW).row.number, second);
+    fixture_write(f, pause, &paused);
+    assert_int_equal(due(f, NOW).row.number, first);
+}
+
+/* A service that was off has not tried. */
+static void test_few_tries_give_nothing_up(void **state)
+{
+    struct fixture *f = *state;
+    struct delivery_try t = { .delivery = 2,
+                              .now_ms = NOW + 3 * RETRY_GIVE_UP_MS,
+                              .status = 500,
+                              .failures = RETRY_GIVE_UP_FAILURES - 1 };
+
+    add(f, 1, "a", only(WEBHOOK_HOST_LOST));
+    add_test(f);
+    add_test(f);
+    try(f, 1, NOW, 500, 0);
+    fixture_id('W', 1, t.webhook);
+    fixture_write(f, tried, &t);
+    assert_int_equal(t.given_up, 0);
+    t.failures++;
+    fixture_write(f, tried, &t);
+    assert_int_equal(t.given_up, 2);
+}
+
 /* A receiver that takes nothing for a day. */
 static void test_what_waits_for_a_dead_receiver_is_given_up(void **state)
 {
@@ -539,10 +577,11 @@ static enum err_code replay(struct tx *tx, void *arg, struct err *err)
 static void test_replays(void **state)
 {
     struct fixture *f = *state;
-    struct replay r = { .until_ms = 8, .since_ms = 7 };
+    struct replay r = { .until_ms = 8, .since_ms = 6 };
     struct err err;
 
     add_event(f, "host", "{\"host\":\"early\",\"state\":\"lost\"}");
+    run_sql(f, "UPDATE event SET at_ms = 6");
     add(f, 1, "a", only(WEBHOOK_HOST_LOST));
     add_event(f, "host", "{\"host\":\"h\",\"state\":\"lost\"}");
     fixture_write(f, take, NULL);
@@ -550,7 +589,8 @@ static void test_replays(void **state)
     fixture_write(f, replay, &r);
     assert_int_equal(r.count, 2);
     expect(f, 1, "host.lost hosts/early\nhost.lost hosts/h\n");
-    r = (struct replay){ .until_ms = 7, .since_ms = 1 };
+    assert_string_equal(due(f, NOW).row.message, "1-6-host-lost"); /* it was first */
+    r = (struct replay){ .until_ms = 6, .since_ms = 1 };
     fixture_write(f, replay, &r);
     assert_int_equal(r.count, 0);
     run_sql(f, "UPDATE webhook_delivery SET state = 'dead', ended_ms = 9");
@@ -598,6 +638,15 @@ static void test_a_configuration(void **state)
     assert_int_equal(the_first(f).types, only(WEBHOOK_HOST_BACK));
     assert_string_equal(the_first(f).secret, "");
     assert_int_equal(store_write_sync(f->store, delete_one, id, &err), ERR_CONFLICT);
+    /* Another URL is another receiver: nothing is known of it. */
+    try(f, 1, NOW, 410, 0);
+    fixture_write(f, configure, &l);
+    assert_true(the_first(f).disabled[0] && the_first(f).failing_ms);
+    copy_text(l.webhooks[0].url, URL_SIZE, "http://other/");
+    fixture_write(f, configure, &l);
+    assert_true(!the_first(f).disabled[0] && !the_first(f).failing_ms);
+    assert_string_equal(the_first(f).url, "http://other/");
+    assert_int_equal(due(f, NOW).row.number, 1);
     l.webhooks[0] = l.webhooks[1];
     l.count = 1;
     fixture_write(f, configure, &l);
@@ -725,6 +774,8 @@ int main(void)
         STORE_TEST(test_no_event_is_trimmed_that_was_not_taken),
         STORE_TEST(test_tries),
         STORE_TEST(test_a_resumed_one_begins_at_once),
+        STORE_TEST(test_a_resumed_one_gets_all_in_order),
+        STORE_TEST(test_few_tries_give_nothing_up),
         STORE_TEST(test_what_waits_for_a_dead_receiver_is_given_up),
         STORE_TEST(test_bounds),
         STORE_TEST(test_replays),

@@ -6,6 +6,7 @@
 
 #include "daemon/base/buf.h"
 #include "db/events.h"
+#include "db/tx.h"
 #include "tests/unit/db/store_fixture.h"
 
 static void settle(struct fixture *f)
@@ -136,6 +137,51 @@ static void test_damage(void **state)
     notices_free(n);
 }
 
+static void test_damage_that_was_repaired_meanwhile(void **state)
+{
+    struct fixture *f = *state;
+    struct notices *n = begin(f, true, 10);
+
+    tick(f, n, true, "a page", 20);
+    notices_free(n);
+    n = notices_new(f->store);
+    tick(f, n, true, NULL, 10);
+    tick(f, n, true, NULL, 20);
+    tick(f, n, true, "a page", 30);
+    expect(f, "database damaged;");
+    tick(f, n, true, "", 40);
+    expect(f, "database damaged;database whole;");
+    notices_free(n);
+}
+
+static enum err_code execute(struct tx *tx, void *arg, struct err *err)
+{
+    int rc = sqlite3_exec(tx->db, arg, NULL, NULL, NULL);
+
+    return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
+}
+
+static void test_what_could_not_be_stored(void **state)
+{
+    static char refuse[] =
+        "CREATE TRIGGER none BEFORE INSERT ON event BEGIN SELECT RAISE (ABORT, 'no');"
+        " END";
+    static char allow[] = "DROP TRIGGER none";
+    struct fixture *f = *state;
+    struct notices *n = begin(f, true, 10);
+
+    fixture_write(f, execute, refuse);
+    tick(f, n, false, "a page", 20);
+    tick(f, n, false, "a page", 20 + NOTICES_AWAY_MS);
+    tick(f, n, false, "a page", 21 + NOTICES_AWAY_MS);
+    expect(f, "");
+    fixture_write(f, execute, allow);
+    tick(f, n, false, "a page", 22 + NOTICES_AWAY_MS);
+    tick(f, n, false, "a page", 23 + NOTICES_AWAY_MS);
+    expect(f, "host lost;database damaged;");
+    notices_free(n);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -143,6 +189,8 @@ int main(void)
         STORE_TEST(test_a_host_that_is_lost),
         STORE_TEST(test_a_host_that_was_never_heard),
         STORE_TEST(test_damage),
+        STORE_TEST(test_damage_that_was_repaired_meanwhile),
+        STORE_TEST(test_what_could_not_be_stored),
     };
 
     return cmocka_run_group_tests_name("notices", tests, NULL, NULL);

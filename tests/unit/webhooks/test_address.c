@@ -41,6 +41,12 @@ static void test_what_is_refused(void **state)
         { "::ffff:169.254.169.254", "the metadata address 169.254.169.254" },
         { "::169.254.169.254", "the metadata address 169.254.169.254" },
         { "64:ff9b::169.254.169.254", "the metadata address 169.254.169.254" },
+        { "64:ff9b:1::169.254.169.254", "the metadata address 169.254.169.254" },
+        { "::ffff:0:169.254.169.254", "the metadata address 169.254.169.254" },
+        { "2001:0:1:2:3:4:5601:5601", "the metadata address 169.254.169.254" },
+        { "fd00::5efe:169.254.169.254", "the metadata address 169.254.169.254" },
+        { "fd00::200:5efe:169.254.1.1", "the link-local address 169.254.1.1" },
+        { "fe80::5efe:10.1.2.3", "the link-local address fe80::5efe:a01:203" },
         { "2002:a9fe:a9fe::1", "the metadata address 169.254.169.254" },
         { "fd00:ec2::254", "the metadata address fd00:ec2::254" },
         { "fd20:ce::254", "the metadata address fd20:ce::254" },
@@ -59,11 +65,21 @@ static void test_what_is_refused(void **state)
         { "0.1.2.3", "the unspecified address 0.1.2.3" },
         { "::", "the unspecified address ::" },
     };
-    static const char *const allowed[] = {
-        "127.0.0.1",  "::1",           "10.1.2.3",    "192.168.0.1",
-        "172.16.0.1", "fd00::1",       "169.253.1.1", "169.255.1.1",
-        "fec0::1",    "93.184.215.14", "2001:db8::1", "223.255.255.1"
-    };
+    static const char *const allowed[] = { "127.0.0.1",
+                                           "::1",
+                                           "10.1.2.3",
+                                           "192.168.0.1",
+                                           "172.16.0.1",
+                                           "fd00::1",
+                                           "169.253.1.1",
+                                           "169.255.1.1",
+                                           "fec0::1",
+                                           "93.184.215.14",
+                                           "2001:db8::1",
+                                           "223.255.255.1",
+                                           "fd00::5efe:10.1.2.3",
+                                           "2001:0:1:2:3:4:f5fe:fdfc",
+                                           "64:ff9b:1::10.1.2.3" };
     char text[REFUSAL_SIZE];
     struct sockaddr other = { .sa_family = AF_UNIX };
 

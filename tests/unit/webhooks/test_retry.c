@@ -56,6 +56,8 @@ static void test_retry_after(void **state)
     assert_int_equal(retry_after_ms("99999999999999999999", now), RETRY_AFTER_MOST_MS);
     assert_int_equal(retry_after_ms("999999999", now), RETRY_AFTER_MOST_MS);
     assert_int_equal(retry_after_ms("Wed, 21 Oct 2015 07:29:00 GMT", now), 60 * 1000);
+    assert_int_equal(retry_after_ms("Wednesday, 21-Oct-15 07:29:00 GMT", now), 60 * 1000);
+    assert_int_equal(retry_after_ms("Wed Oct 21 07:29:00 2015", now), 60 * 1000);
     assert_int_equal(retry_after_ms("Fri, 21 Oct 2016 07:28:00 GMT", now),
                      RETRY_AFTER_MOST_MS);
     for (int i = 0; i < COUNT_OF(nothing); i++) {
