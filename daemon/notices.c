@@ -110,19 +110,30 @@ static void lost_were_read(void *arg, const struct err *result)
     n->read = result->code == ERR_OK;
 }
 
+/* HOST should have an agent, and has none.  One that is started has had none to lose:
+ * while it is tried again, it is offline. */
+static bool is_away(const json_t *host)
+{
+    const char *state = in_text_or_empty(host, "state");
+
+    return !json_is_true(json_object_get(host, "online")) &&
+           strcmp(state, "released") != 0 && strcmp(state, "waiting") != 0 &&
+           strcmp(state, "withheld") != 0 && strcmp(state, "starting") != 0;
+}
+
 static void look_at(struct notices *n, const json_t *host, int64_t wall_ms, int64_t now)
 {
     struct seen *seen = find(n, in_text_or_empty(host, "name"));
-    bool online = json_is_true(json_object_get(host, "online"));
+    bool online = json_is_true(json_object_get(host, "online")), away = is_away(host);
     const char *cause = in_text_or_empty(host, "cause");
     int64_t patience = seen->heard ? NOTICES_AWAY_MS : NOTICES_UNHEARD_MS;
 
     seen->heard = seen->heard || online;
-    seen->away_ms = online ? 0 : seen->away_ms ? seen->away_ms : now;
+    seen->away_ms = !away ? 0 : seen->away_ms ? seen->away_ms : now;
     if (online && seen->lost) {
         seen->lost = false;
         tell(n, seen->name, "", wall_ms);
-    } else if (!online && !seen->lost && now - seen->away_ms >= patience) {
+    } else if (away && !seen->lost && now - seen->away_ms >= patience) {
         seen->lost = true;
         tell(n, seen->name, cause[0] ? cause : "it is not connected", wall_ms);
     }

@@ -35,9 +35,9 @@ struct tx {
     sqlite3 *db;
     struct tx_statement *statements; /* hash table, keyed by the literal's address */
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
-    bool settles;                    /* this and the next: db/dissent/settle.h */
-    struct unsettled *unsettled;
-    int unsettled_count;
+    bool settles;                    /* with what follows: db/dissent/settle.h */
+    struct unsettled *unsettled, *marked;
+    int unsettled_count, marked_count, marked_room;
     int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */
 };
 

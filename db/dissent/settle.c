@@ -1,5 +1,7 @@
 #include "db/dissent/settle.h"
 
+#include <stdlib.h>
+
 #include "daemon/base/mem.h"
 #include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
@@ -9,6 +11,27 @@ void cells_settle_begin(struct tx *tx)
 {
     tx->settles = true;
     tx->unsettled_count = 0;
+}
+
+void cells_settle_mark(struct tx *tx)
+{
+    if (tx->unsettled_count > tx->marked_room) {
+        tx->marked_room = 2 * tx->unsettled_count;
+        free(tx->marked);
+        tx->marked = xcalloc((size_t)tx->marked_room, sizeof *tx->marked);
+    }
+    tx->marked_count = tx->unsettled_count;
+    for (int i = 0; i < tx->marked_count; i++) {
+        tx->marked[i] = tx->unsettled[i];
+    }
+}
+
+void cells_settle_back(struct tx *tx)
+{
+    for (int i = 0; i < tx->marked_count; i++) {
+        tx->unsettled[i] = tx->marked[i];
+    }
+    tx->unsettled_count = tx->marked_count;
 }
 
 bool cells_settle_defers(const struct tx *tx, const struct cell *cell)

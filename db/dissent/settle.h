@@ -32,6 +32,11 @@ struct unsettled {
 /* A commit begins: whoever began it calls cells_settle before its end. */
 void cells_settle_begin(struct tx *tx);
 
+/* One write of the commit begins; it was rolled back: what is to be judged is what it was
+ * at its begin. */
+void cells_settle_mark(struct tx *tx);
+void cells_settle_back(struct tx *tx);
+
 /* Whether CELL, to which a run was added, is judged later.  Not before it was judged with
  * two digests, so that it keeps no verdict of before they differed. */
 bool cells_settle_defers(const struct tx *tx, const struct cell *cell);

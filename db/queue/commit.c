@@ -27,11 +27,13 @@ static bool run_write(struct tx *tx, struct work *w)
     if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
         return !sqlite3_get_autocommit(tx->db);
     }
+    cells_settle_mark(tx);
     w->result.code = ERR_OK;
     if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
         w->result.code = ERR_OK;
     } else if (!sqlite3_get_autocommit(tx->db)) {
         tx_run(tx, &ignored, "ROLLBACK TO work");
+        cells_settle_back(tx);
     }
     if (sqlite3_get_autocommit(tx->db)) {
         if (w->result.code == ERR_OK) {

@@ -252,6 +252,45 @@ static void test_nothing_is_half_judged(void **state)
     free(b);
 }
 
+static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
+{
+    struct unsettled unsettled = { .cell = cell };
+
+    copy_text(unsettled.run, sizeof unsettled.run, run);
+    cells_settle_later(tx, &unsettled);
+}
+
+/* A write that was rolled back takes its runs from what is to be judged, and judged
+ * nothing. */
+static void test_a_write_that_is_rolled_back(void **state)
+{
+    struct tx tx = { .db = NULL };
+
+    (void)state;
+    cells_settle_begin(&tx);
+    cells_settle_mark(&tx);
+    cells_settle_back(&tx);
+    assert_int_equal(tx.unsettled_count, 0);
+    for (int64_t cell = 1; cell <= 20; cell++) {
+        cells_settle_mark(&tx);
+        add_unsettled(&tx, cell, "first");
+    }
+    cells_settle_mark(&tx);
+    add_unsettled(&tx, 7, "second");
+    add_unsettled(&tx, 21, "second");
+    tx.unsettled[0] = tx.unsettled[--tx.unsettled_count]; /* cell 1 was judged */
+    assert_false(cells_settle_waits(&tx, 1));
+    cells_settle_back(&tx);
+    assert_int_equal(tx.unsettled_count, 20);
+    for (int64_t cell = 1; cell <= 20; cell++) {
+        assert_true(cells_settle_waits(&tx, cell));
+        assert_string_equal(tx.unsettled[cell - 1].run, "first");
+    }
+    assert_false(cells_settle_waits(&tx, 21));
+    free(tx.unsettled);
+    free(tx.marked);
+}
+
 /* A control of which it could not be told, and which varies then. */
 static void test_others_hear_that_a_control_varies(void **state)
 {
@@ -340,6 +379,7 @@ int main(void)
         STORE_TEST(test_verdicts_within_a_commit),
         STORE_TEST(test_a_job_goes_on_within_a_commit),
         STORE_TEST(test_nothing_is_half_judged),
+        cmocka_unit_test(test_a_write_that_is_rolled_back),
         STORE_TEST(test_others_hear_that_a_control_varies),
         STORE_TEST(test_who_is_named_where_all_vary),
         STORE_TEST(test_challenges_within_a_commit),

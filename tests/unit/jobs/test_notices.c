@@ -18,15 +18,22 @@ static void settle(struct fixture *f)
     }
 }
 
-static void tick(struct fixture *f, struct notices *n, bool online, const char *database,
-                 int64_t now)
+static void tick_in(struct fixture *f, struct notices *n, const char *state,
+                    const char *database, int64_t now)
 {
-    json_t *hosts = json_pack("[{s:s, s:b, s:s}]", "name", "far", "online", online,
-                              "cause", "no way");
+    json_t *hosts =
+        json_pack("[{s:s, s:b, s:s, s:s}]", "name", "far", "online",
+                  strcmp(state, "online") == 0, "state", state, "cause", "no way");
 
     notices_tick(n, hosts, database, 1000 + now, now);
     json_decref(hosts);
     settle(f);
+}
+
+static void tick(struct fixture *f, struct notices *n, bool online, const char *database,
+                 int64_t now)
+{
+    tick_in(f, n, online ? "online" : "offline", database, now);
 }
 
 static void add_event(void *arg, const struct event *event)
@@ -59,6 +66,25 @@ static struct notices *begin(struct fixture *f, bool online, int64_t now)
     tick(f, n, online, "", now); /* reads what was told */
     tick(f, n, online, "", now);
     return n;
+}
+
+/* It is away, but nobody misses it. */
+static void test_a_host_that_is_not_wanted(void **state)
+{
+    static const char *const states[] = { "released", "waiting", "withheld", "starting" };
+    struct fixture *f = *state;
+    struct notices *n = begin(f, true, 10);
+
+    for (int i = 0; i < 4; i++) {
+        tick_in(f, n, states[i], "", 20);
+        tick_in(f, n, states[i], "", 30 + 2 * NOTICES_UNHEARD_MS);
+    }
+    expect(f, "");
+    tick(f, n, false, "", 40 + 2 * NOTICES_UNHEARD_MS);
+    expect(f, "");
+    tick(f, n, false, "", 40 + 2 * NOTICES_UNHEARD_MS + NOTICES_AWAY_MS);
+    expect(f, "host lost;");
+    notices_free(n);
 }
 
 static void test_a_host_that_is_lost(void **state)
@@ -113,6 +139,7 @@ static void test_damage(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        STORE_TEST(test_a_host_that_is_not_wanted),
         STORE_TEST(test_a_host_that_is_lost),
         STORE_TEST(test_a_host_that_was_never_heard),
         STORE_TEST(test_damage),
