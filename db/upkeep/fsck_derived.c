@@ -122,24 +122,20 @@ static const struct derived {
       " WHERE c.environment = number) AS counted FROM environment) e"
       " WHERE e.cells <> e.counted" },
     { "an item with other counts than its runs",
-      "WITH seen AS (SELECT job, item, sum(runs) FILTER (WHERE outcome IN ('completed',"
-      " 'unsupported', 'timeout', 'crashed', 'out_of_memory', 'invalid')) AS answered,"
-      " sum(runs) FILTER (WHERE outcome IN ('timeout', 'crashed', 'out_of_memory',"
-      " 'invalid')) AS failed, sum(runs) FILTER (WHERE outcome IN ('lost', 'infra'))"
-      " AS unanswered, sum(milliseconds) FILTER (WHERE outcome <> '') AS milliseconds"
-      " FROM temp.ran WHERE NOT challenge GROUP BY 1, 2),"
-      " folded AS (SELECT job, item, sum(runs) AS runs, sum(iif(refused, runs, 0)) AS"
-      " refused, sum(milliseconds) AS milliseconds FROM run_summary GROUP BY 1, 2)"
-      " SELECT 0, format('%s/%d, answered %+d, failed %+d, unanswered %+d, %+d ms',"
-      " ifnull((SELECT id FROM job WHERE number = job), job), seq, answered, failed,"
-      " unanswered, more) FROM (SELECT i.job, i.seq,"
-      " i.runs_answered - ifnull(r.answered, 0) - ifnull(s.runs, 0) AS answered,"
-      " i.runs_failed - ifnull(r.failed, 0) - ifnull(s.refused, 0) AS failed,"
-      " i.runs_unanswered - ifnull(r.unanswered, 0) AS unanswered, i.milliseconds -"
-      " ifnull(r.milliseconds, 0) - ifnull(s.milliseconds, 0) AS more"
-      " FROM job_item i LEFT JOIN seen r ON r.job = i.job AND r.item = i.seq"
-      " LEFT JOIN folded s ON s.job = i.job AND s.item = i.seq)"
-      " WHERE (answered, failed, unanswered, more) <> (0, 0, 0, 0)" },
+      "SELECT 0, format('%s/%d, answered %+d, failed %+d, unanswered %+d, %+d ms',"
+      " ifnull((SELECT id FROM job WHERE number = job), job), item, answered, failed,"
+      " unanswered, more) FROM (SELECT job, item, sum(answered) AS answered,"
+      " sum(failed) AS failed, sum(unanswered) AS unanswered, sum(ms) AS more,"
+      " max(is_item) AS is_item FROM (SELECT job, seq AS item, runs_answered AS answered,"
+      " runs_failed AS failed, runs_unanswered AS unanswered, milliseconds AS ms,"
+      " 1 AS is_item FROM job_item UNION ALL SELECT job, item,"
+      " -runs * (outcome IN ('completed', 'unsupported', 'timeout', 'crashed',"
+      " 'out_of_memory', 'invalid')), -runs * (outcome IN ('timeout', 'crashed',"
+      " 'out_of_memory', 'invalid')), -runs * (outcome IN ('lost', 'infra')),"
+      " -milliseconds * (outcome <> ''), 0 FROM temp.ran WHERE NOT challenge"
+      " UNION ALL SELECT job, item, -runs, -iif(refused, runs, 0), 0, -milliseconds, 0"
+      " FROM run_summary) GROUP BY 1, 2) WHERE is_item"
+      " AND (answered, failed, unanswered, more) <> (0, 0, 0, 0)" },
 };
 
 static enum err_code check_by_sql(struct derived_check *c, struct err *err)

@@ -265,7 +265,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=500)
     parser.add_argument("--devices", type=int, default=8)
-    parser.add_argument("--runs", type=int, default=10, help="of each item of a job")
+    parser.add_argument("--runs", type=int, default=5, help="of each item of a job")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--result", type=pathlib.Path, default=FOLDER / "scale.json")
     options = parser.parse_args()
