@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/external.h"
 #include "daemon/jobs/case_requests.h"
@@ -32,7 +33,8 @@ struct due {
 struct step {
     char (*there)[CASE_TITLE_SIZE]; /* online, or started where there is work */
     int there_count;
-    int online_count; /* the first of them */
+    int online_count;       /* the first of them */
+    struct lookup there_of; /* the same */
     int64_t now_ms;
     bool plans;    /* jobs may be made */
     bool any;      /* device was screened before */
@@ -74,6 +76,7 @@ static void release_step(struct step *step)
     }
     free(step->due);
     free(step->there);
+    lookup_release(&step->there_of);
     survey_jobs_release(&step->jobs);
     *step = (struct step){ .now_ms = 0 };
 }
@@ -95,22 +98,12 @@ void screener_look(struct screener *s, bool enabled)
 
 /* Reading what is due. */
 
-static bool is_there(const struct step *step, const char *device)
-{
-    for (int i = 0; i < step->there_count; i++) {
-        if (strcmp(step->there[i], device) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void take_due(void *arg, const struct screening *screening)
 {
     struct step *step = arg;
     struct due *due;
 
-    if (is_there(step, screening->device)) {
+    if (lookup_get(&step->there_of, screening->device)) {
         step->due = xgrow(step->due, step->due_count, sizeof *step->due);
         due = &step->due[step->due_count++];
         *due = (struct due){ .number = screening->number };
@@ -267,6 +260,21 @@ static enum err_code store_jobs(struct tx *tx, void *arg, struct err *err)
                                  err);
 }
 
+/* A large fleet's survey has a job for each device: the first tell of the others. */
+static void log_job(const struct step *step, int i)
+{
+    const struct job *job = &step->jobs.jobs[i];
+
+    if (i == AT_A_TIME) {
+        log_info("survey: and %d jobs more", step->jobs.count - i);
+    } else if (i < AT_A_TIME && step->any) {
+        log_info("screening of device %s: job %s, %d runs", job->items[0].device, job->id,
+                 job->runs_total);
+    } else if (i < AT_A_TIME) {
+        log_info("survey: job %s, %d runs", job->id, job->runs_total);
+    }
+}
+
 static void jobs_stored(void *arg, const struct err *result)
 {
     struct screener *s = arg;
@@ -277,15 +285,8 @@ static void jobs_stored(void *arg, const struct err *result)
     }
     for (int i = 0; i < step->jobs.count && result->code == ERR_OK && !step->given_up;
          i++) {
-        const struct job *job = &step->jobs.jobs[i];
-
-        if (step->any) {
-            log_info("screening of device %s: job %s, %d runs", job->items[0].device,
-                     job->id, job->runs_total);
-        } else {
-            log_info("survey: job %s, %d runs", job->id, job->runs_total);
-        }
-        s->hooks.accepted(s->hooks.arg, job);
+        log_job(step, i);
+        s->hooks.accepted(s->hooks.arg, &step->jobs.jobs[i]);
     }
     s->again = true;
     s->busy = false;
@@ -308,6 +309,10 @@ static void judged(void *arg, const struct err *result)
     if (result->code != ERR_OK) {
         log_error("screening: %s", result->message);
         s->judged = 0;
+    } else if (s->judged > 0) {
+        s->step.after = s->judged; /* others write in between */
+        store_write(s->store, store_judged, s, judged);
+        return;
     }
     /* What ended meanwhile may be before those that were looked at. */
     s->again = s->judged > 0 || !from_first;
@@ -352,8 +357,10 @@ static void find_there(struct screener *s)
         for (int i = 0; i < count; i++) {
             if (devices[i].is_default && devices[i].online == online &&
                 device_is_there(&devices[i])) {
-                copy_text(step->there[step->there_count++], CASE_TITLE_SIZE,
-                          devices[i].id);
+                char *there = step->there[step->there_count++];
+
+                copy_text(there, CASE_TITLE_SIZE, devices[i].id);
+                lookup_put(&step->there_of, there, there);
             }
         }
         step->online_count = online ? step->there_count : step->online_count;

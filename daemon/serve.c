@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include "daemon/process/exit_code.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/signals.h"
+#include "daemon/process/stream.h"
 #include "daemon/service.h"
 #include "daemon/survey.h"
 #include "db/backup.h"
@@ -66,6 +68,22 @@ static int64_t run_api(void *arg)
     struct service *s = arg;
 
     return api_pump(s->api);
+}
+
+/* In a turn of the loop hundreds of agents may have something to say: requests and what
+ * was read for them do not wait for all of these. */
+static void breathe(void *arg)
+{
+    enum { BREATHE_NS = 2000000 };
+    struct service *s = arg;
+    int64_t now_ns = clock_monotonic_ns();
+
+    if (now_ns - s->breathed_ns < BREATHE_NS) {
+        return;
+    }
+    pump_run(&s->store_pump);
+    pump_run(&s->api_pump);
+    s->breathed_ns = clock_monotonic_ns();
 }
 
 static void run_stored(void *arg, const struct run_effect *effect)
@@ -179,6 +197,7 @@ static enum err_code trim_events(struct tx *tx, void *arg, struct err *err)
 
 static void close_handles(struct service *s)
 {
+    stream_readers_breathe(NULL, NULL);
     pump_close(&s->store_pump);
     pump_close(&s->api_pump);
     uv_close((uv_handle_t *)&s->tick, NULL);
@@ -350,6 +369,26 @@ static bool device_waits(void *arg, const char *device)
     return fleet_foreign_waits(s->fleet, device);
 }
 
+/* The usual limit of 1024 files is enough for the agents of 100 hosts.  Only what is
+ * needed is asked for: agents inherit it. */
+static void allow_files(size_t hosts)
+{
+    enum { FILES_OF_HOST = 8, FILES_ELSE = 512 };
+    rlim_t wanted = FILES_OF_HOST * hosts + FILES_ELSE;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= wanted) {
+        return;
+    }
+    files.rlim_cur = wanted < files.rlim_max ? wanted : files.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < wanted) {
+        log_warning(
+            "%zu hosts want %llu open files, and %llu are allowed (ulimit -n): some "
+            "hosts may stay away",
+            hosts, (unsigned long long)wanted, (unsigned long long)files.rlim_cur);
+    }
+}
+
 static void open_fleet(struct service *s)
 {
     const struct runner_hooks runner_hooks = { .arg = s,
@@ -366,6 +405,7 @@ static void open_fleet(struct service *s)
         .engine = service_engine(s),
     };
 
+    allow_files(json_array_size(s->config.hosts));
     s->runner = runner_new(s->store, s->scheduler, &runner_hooks);
     options.runner = s->runner;
     s->fleet = fleet_new(&options);
@@ -452,6 +492,7 @@ static void run_loop(struct service *s)
     };
     pump_open(&s->store_pump, &s->loop, store_fd(s->store), run_store, s);
     pump_open(&s->api_pump, &s->loop, api_fd(s->api), run_api, s);
+    stream_readers_breathe(breathe, s);
     uv_timer_init(&s->loop, &s->tick);
     s->tick.data = s;
     uv_timer_start(&s->tick, on_tick, TICK_MS, TICK_MS);

@@ -60,6 +60,7 @@ struct service {
     struct delivery *delivery; /* NULL: nothing is stored */
     struct notices *notices;   /* likewise */
     struct pump store_pump, api_pump;
+    int64_t breathed_ns;   /* monotonic: when both were run between agents */
     uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
     bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */

@@ -7,6 +7,7 @@
 #include "db/cells_judge.h"
 #include "db/dissent/cell_devices.h"
 #include "db/dissent/device_states.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 #include "db/upkeep/summaries.h"
@@ -147,11 +148,17 @@ static enum err_code load_conditions(struct tx *tx, const struct run_record *run
                : err->code;
 }
 
-static enum err_code count_devices(struct tx *tx, struct cell_row *row, struct err *err)
+/* After a row of DEVICE was added. */
+static enum err_code count_device(struct tx *tx, struct cell_row *row, const char *device,
+                                  struct err *err)
 {
-    return tx_fetch_int(tx, &row->cell.evidence.devices, err,
-                        "SELECT count(DISTINCT device) FROM cell_device WHERE cell = ?",
-                        row->cell.id);
+    int64_t rows = 0;
+    enum err_code code = tx_fetch_int(
+        tx, &rows, err, "SELECT count(*) FROM cell_device WHERE cell = ? AND device = ?",
+        row->cell.id, device);
+
+    row->cell.evidence.devices += rows == 1;
+    return code;
 }
 
 /* Runs of one device that gave DIGEST; VARIED: it is one run that gave others, too. */
@@ -194,7 +201,7 @@ static enum err_code fold_device(struct tx *tx, struct cell_row *row,
     if (query_run(&q, err) != ERR_OK) {
         return err->code;
     }
-    return new ? count_devices(tx, row, err) : ERR_OK;
+    return new ? count_device(tx, row, alike->device, err) : ERR_OK;
 }
 
 static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
@@ -262,16 +269,21 @@ static enum err_code count_varied(struct tx *tx, int64_t cell, int64_t *ret_coun
 static enum err_code fold_checked_digest(struct tx *tx, struct cell_row *row,
                                          const struct run_check *check, struct err *err)
 {
-    if (tx_run(tx, err,
-               "UPDATE cell_digest SET checked = min(?1, ifnull(checked, ?1))"
-               " WHERE cell = ?2 AND digest = ?3",
-               check_state_name(check->state), row->cell.id, check->digest) != ERR_OK) {
+    int64_t passed_before = 0, passed = 0;
+
+    if (tx_fetch_int(tx, &passed_before, err,
+                     "SELECT checked IS 'passed' FROM cell_digest WHERE cell = ?"
+                     " AND digest = ?",
+                     row->cell.id, check->digest) != ERR_OK ||
+        tx_fetch_int(tx, &passed, err,
+                     "UPDATE cell_digest SET checked = min(?1, ifnull(checked, ?1))"
+                     " WHERE cell = ?2 AND digest = ?3 RETURNING checked = 'passed'",
+                     check_state_name(check->state), row->cell.id,
+                     check->digest) != ERR_OK) {
         return err->code;
     }
-    return tx_fetch_int(tx, &row->cell.evidence.checks.digests_passed, err,
-                        "SELECT count(*) FROM cell_digest WHERE cell = ?"
-                        " AND checked = 'passed'",
-                        row->cell.id);
+    row->cell.evidence.checks.digests_passed += passed - passed_before;
+    return ERR_OK;
 }
 
 static enum err_code fold_check(struct tx *tx, struct cell_row *row,
@@ -476,8 +488,7 @@ static bool are_alike(const struct checks *a, const struct checks *b)
            (a->unanswered > 0) == (b->unanswered > 0);
 }
 
-/* Likewise of how a command was challenged. */
-static bool answered_alike(const struct challenges *a, const struct challenges *b)
+bool cells_answered_alike(const struct challenges *a, const struct challenges *b)
 {
     return a->passed == b->passed && a->repeated == b->repeated &&
            a->unchanged == b->unchanged && a->failed == b->failed &&
@@ -501,7 +512,8 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
     }
     return before->distinct_digests < 2 || varied > varied_before || agreement_changed ||
                    !are_alike(checks, &before->checks) ||
-                   !answered_alike(&row->cell.evidence.challenges, &before->challenges)
+                   !cells_answered_alike(&row->cell.evidence.challenges,
+                                         &before->challenges)
                ? cells_judge_dependants(tx, row->cell.id, run->id, run->finished_ms, err)
                : ERR_OK;
 }
@@ -536,6 +548,26 @@ static enum err_code count_challenges(struct tx *tx, struct cell_row *row,
                : challenges_count(tx, row->cell.id, NULL, &e->challenges, err);
 }
 
+/* Stores the counts of ROW with the judgement that it has: it is judged before the
+ * commit. */
+static enum err_code keep_judgement(struct tx *tx, const struct cell_row *row,
+                                    const struct run_record *run,
+                                    const struct evidence *before, struct err *err)
+{
+    struct unsettled unsettled = { .cell = row->cell.id,
+                                   .now_ms = run->finished_ms,
+                                   .distinct = before->distinct_digests };
+    struct judgement judgement = { .verdict = row->cell.verdict,
+                                   .agreement = row->cell.agreement,
+                                   .agreeing = row->cell.agreeing,
+                                   .vouched_ms = row->cell.vouched_ms };
+
+    copy_text(judgement.reason, sizeof judgement.reason, row->cell.reason);
+    copy_text(unsettled.run, sizeof unsettled.run, run->id);
+    cells_settle_later(tx, &unsettled);
+    return cell_rows_store(tx, row, &judgement, row->cell.changed_ms, err);
+}
+
 enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_record *run,
                                enum verdict *ret_verdict, bool *ret_changed,
                                struct err *err)
@@ -546,6 +578,11 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
 
     if (cell_rows_load(tx, cell, &row, err) != ERR_OK) {
         return err->code;
+    }
+    if (cells_settle_defers(tx, &row.cell)) {
+        *ret_verdict = row.cell.verdict;
+        *ret_changed = false;
+        return keep_judgement(tx, &row, run, &row.cell.evidence, err);
     }
     before = row.cell.evidence.challenges;
     if (challenges_count(tx, cell, NULL, &row.cell.evidence.challenges, err) != ERR_OK ||
@@ -561,8 +598,31 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
                                           err) != ERR_OK)) {
         return err->code;
     }
-    return row.cell.is_control && !answered_alike(&row.cell.evidence.challenges, &before)
+    return row.cell.is_control &&
+                   !cells_answered_alike(&row.cell.evidence.challenges, &before)
                ? cells_judge_dependants(tx, cell, run->id, run->finished_ms, err)
+               : ERR_OK;
+}
+
+static enum err_code judge(struct tx *tx, struct cell_row *row,
+                           const struct run_record *run, const struct evidence *before,
+                           struct judgement *ret_judgement, struct err *err)
+{
+    int64_t now_ms = run->finished_ms;
+    bool changed;
+
+    if (count_challenges(tx, row, before->distinct_digests, err) != ERR_OK ||
+        cell_rows_judge(tx, row, ret_judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    changed = ret_judgement->verdict != row->cell.verdict;
+    if (cell_rows_store(tx, row, ret_judgement, changed ? now_ms : row->cell.changed_ms,
+                        err) != ERR_OK ||
+        cells_store_dissenters(tx, row, ret_judgement, run->id, now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    return changed || row->cell.evidence.distinct_digests != before->distinct_digests
+               ? cells_add_change(tx, row, ret_judgement, run->id, now_ms, err)
                : ERR_OK;
 }
 
@@ -574,7 +634,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     struct judgement judgement;
     struct evidence before;
     int64_t varied_before = 0;
-    int64_t now_ms = run->finished_ms;
+    bool later;
 
     if (cell_rows_load(tx, run->cell, &row, err) != ERR_OK) {
         return err->code;
@@ -587,22 +647,18 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
         return err->code;
     }
     before = row.cell.evidence;
-    if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK ||
-        count_challenges(tx, &row, before.distinct_digests, err) != ERR_OK ||
-        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+    if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK) {
+        return err->code;
+    }
+    later = cells_settle_defers(tx, &row.cell);
+    judgement.verdict = row.cell.verdict;
+    judgement.agreement = row.cell.agreement;
+    if ((later ? keep_judgement(tx, &row, run, &before, err)
+               : judge(tx, &row, run, &before, &judgement, err)) != ERR_OK) {
         return err->code;
     }
     *ret_verdict = judgement.verdict;
     *ret_changed = judgement.verdict != row.cell.verdict;
-    if (cell_rows_store(tx, &row, &judgement, *ret_changed ? now_ms : row.cell.changed_ms,
-                        err) != ERR_OK ||
-        cells_store_dissenters(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
-        return err->code;
-    }
-    if ((*ret_changed || row.cell.evidence.distinct_digests != before.distinct_digests) &&
-        cells_add_change(tx, &row, &judgement, run->id, now_ms, err) != ERR_OK) {
-        return err->code;
-    }
     return row.cell.is_control && (run->outcome == OUTCOME_COMPLETED ||
                                    run->check.state == CHECK_CUT_OFF)
                ? judge_dependants(tx, &row, run, &before, varied_before,

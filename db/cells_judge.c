@@ -180,13 +180,19 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
     return code;
 }
 
+static bool names_somebody(enum dissent_state agreement)
+{
+    return agreement == DISSENT_DISAGREE || agreement == DISSENT_BOTH;
+}
+
+/* Devices are looked at one by one only where somebody is named, or was. */
 enum err_code cells_store_dissenters(struct tx *tx, const struct cell_row *row,
                                      const struct judgement *judgement, const char *run,
                                      int64_t now_ms, struct err *err)
 {
-    return judgement->agreement == DISSENT_NONE && row->cell.agreement == DISSENT_NONE
-               ? ERR_OK
-               : cell_dissenters_store(tx, row->cell.id, run, now_ms, err);
+    return names_somebody(judgement->agreement) || names_somebody(row->cell.agreement)
+               ? cell_dissenters_store(tx, row->cell.id, run, now_ms, err)
+               : ERR_OK;
 }
 
 #define SUM_COLUMN(column, member, what) ", " #column

@@ -28,6 +28,9 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
                          enum verdict *ret_verdict, bool *ret_changed, struct err *err);
 
+/* Whether a command is said to have been challenged alike with the counts A and B. */
+bool cells_answered_alike(const struct challenges *a, const struct challenges *b);
+
 /* What of that changes ROW and the rows below it, for a run and for runs that are folded
  * into one row.  The latter does not count what completed since a failure. */
 enum err_code cells_fold_counts(struct tx *tx, struct cell_row *row,

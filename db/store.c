@@ -18,6 +18,8 @@
 #include "db/queue/lanes.h"
 #include "db/tx.h"
 
+enum { DISPATCH_NS = 1000000 }; /* that callbacks of writes take of a turn of the loop */
+
 /* What the threads share.
  *
  * Happy path of a write: store_write appends it to `writes`; the writer thread takes all
@@ -26,7 +28,7 @@
 struct store {
     pthread_mutex_t lock; /* of the queues, their counts, and `stopping` */
     pthread_cond_t write_queued, read_queued, sync_finished;
-    struct queue writes, completed;
+    struct queue writes, completed, read; /* the last two are to be called back */
     struct lanes reads;
     bool stopping;
 
@@ -71,7 +73,7 @@ static void condition_init(pthread_cond_t *condition)
 }
 
 /* Hands the finished LIST over; callbacks are called in its order. */
-static void complete(struct store *store, struct work *list)
+static void complete(struct store *store, struct work *list, struct queue *queue)
 {
     bool wake = false;
     struct work *next;
@@ -83,8 +85,8 @@ static void complete(struct store *store, struct work *list)
             w->finished = true;
             pthread_cond_broadcast(&store->sync_finished);
         } else {
-            wake = wake || !store->completed.first;
-            queue_push(&store->completed, &w->queued);
+            wake = wake || !queue->first;
+            queue_push(queue, &w->queued);
         }
     }
     pthread_mutex_unlock(&store->lock);
@@ -111,7 +113,7 @@ static void *writer_main(void *arg)
             return NULL;
         }
         commit_all(&store->committer, list);
-        complete(store, list);
+        complete(store, list, &store->completed);
     }
 }
 
@@ -169,7 +171,7 @@ static void *reader_main(void *arg)
         if (work->result.code == ERR_IO || work->result.code == ERR_CORRUPT) {
             atomic_store(&store->read_failed_ms, clock_monotonic_ms());
         }
-        complete(store, work);
+        complete(store, work, &store->read);
     }
     return NULL;
 }
@@ -441,32 +443,76 @@ int store_fd(const struct store *store)
     return store->event_fd;
 }
 
-/* Takes what is there now: what callbacks add is for the next turn of the loop, except
- * while closing, when there is no next turn. */
-void store_dispatch(struct store *store)
+static struct work *take(struct store *store, struct queue *queue)
 {
     struct work *list;
+
+    pthread_mutex_lock(&store->lock);
+    list = work_of(queue->first);
+    *queue = (struct queue){ NULL, NULL };
+    pthread_mutex_unlock(&store->lock);
+    return list;
+}
+
+/* LIST comes before what was completed since. */
+static void put_back(struct store *store, struct work *list)
+{
+    struct queued *last = &list->queued;
+
+    while (last->next) {
+        last = last->next;
+    }
+    pthread_mutex_lock(&store->lock);
+    last->next = store->completed.first;
+    store->completed.first = &list->queued;
+    store->completed.last = store->completed.last ? store->completed.last : last;
+    pthread_mutex_unlock(&store->lock);
+    eventfd_write(store->event_fd, 1);
+}
+
+/* Until UNTIL_NS; at least one.  Returns those that are left. */
+static struct work *call_back(struct store *store, struct work *list, int64_t until_ns)
+{
+    struct work *next;
+
+    for (struct work *w = list; w; w = next) {
+        next = next_work(w);
+        atomic_fetch_sub(&store->pending, 1);
+        if (w->done) {
+            w->done(w->arg, &w->result);
+        }
+        free(w);
+        if (next && clock_monotonic_ns() > until_ns) {
+            return next;
+        }
+    }
+    return NULL;
+}
+
+/* Takes what is there now: what callbacks add is for the next turn of the loop, except
+ * while closing, when there is no next turn.  Somebody waits for a read; a commit can end
+ * thousands of writes, and then the loop has other turns in between. */
+void store_dispatch(struct store *store)
+{
     eventfd_t ignored;
-    bool again;
+    struct work *reads, *writes;
 
     do {
-        struct work *next;
+        int64_t until_ns =
+            store->stopping ? INT64_MAX : clock_monotonic_ns() + DISPATCH_NS;
 
         eventfd_read(store->event_fd, &ignored);
-        pthread_mutex_lock(&store->lock);
-        list = work_of(store->completed.first);
-        store->completed = (struct queue){ NULL, NULL };
-        again = store->stopping && list;
-        pthread_mutex_unlock(&store->lock);
-        for (struct work *w = list; w; w = next) {
-            next = next_work(w);
-            atomic_fetch_sub(&store->pending, 1);
-            if (w->done) {
-                w->done(w->arg, &w->result);
+        reads = take(store, &store->read);
+        writes = take(store, &store->completed);
+        call_back(store, reads, INT64_MAX);
+        if (writes) {
+            struct work *left = call_back(store, writes, until_ns);
+
+            if (left) {
+                put_back(store, left);
             }
-            free(w);
         }
-    } while (again);
+    } while (store->stopping && (reads || writes));
 }
 
 int store_pending(const struct store *store)

@@ -5,7 +5,8 @@
  * queued when the previous commit ends, no timed window, synchronous=FULL), store_read on
  * a reader thread with its own read-only connection.  When a write is durable, or a read
  * is done, its `done` callback is called on the loop thread, from store_dispatch: poll
- * store_fd for readability and call store_dispatch.
+ * store_fd for readability and call store_dispatch.  Writes are called back in their
+ * order, reads before them, and a call of it takes about a millisecond.
  *
  * Inside those functions the tables are spoken to through struct tx and the functions of
  * db/jobs.h, db/runs.h, db/cells.h, db/fleet.h and db/events.h, in domain terms. */

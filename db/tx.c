@@ -30,6 +30,8 @@ void tx_free(struct tx *tx)
     }
     sqlite3_close(tx->db);
     free(tx->statements);
+    free(tx->unsettled);
+    free(tx->marked);
     free(tx);
 }
 

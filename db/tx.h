@@ -27,10 +27,18 @@
 
 #include "daemon/base/err.h"
 
+enum { TX_SEEN_OPEN = 64 };
+
+struct unsettled;
+
 struct tx {
     sqlite3 *db;
     struct tx_statement *statements; /* hash table, keyed by the literal's address */
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
+    bool settles;                    /* with what follows: db/dissent/settle.h */
+    struct unsettled *unsettled, *marked;
+    int unsettled_count, marked_count, marked_room;
+    int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */
 };
 
 struct query {

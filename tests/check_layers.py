@@ -28,7 +28,7 @@ ROOMS = {
     "db/webhooks": PURE + ["db"],
     "db/cases": PURE + ["db"],
     "db/integrity": PURE + ["db", "db/upkeep"],
-    "db/queue": ["daemon/base", "db", "db/integrity"],
+    "db/queue": ["daemon/base", "db", "db/dissent", "db/integrity"],
     "db/recurring": PURE + ["db", "db/integrity"],
     "db/upkeep": PURE + ["db", "db/cases", "db/dissent", "db/integrity"],
     "db/views": PURE + ["db", "db/dissent", "db/upkeep"],

@@ -70,6 +70,12 @@ FLEET_COMMAND := $(B)/tests/fleet-command
 $(FLEET_COMMAND): tests/fleets/command.c $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -o $@ $<
 
+# Agents of a large fleet in one process, and how long a service takes to answer.  Never
+# sanitized: they take a processor's time from what is measured.
+SCALE := $(B)/tests/scale-player $(B)/tests/scale-probe
+$(SCALE): $(B)/tests/scale-%: tests/scale/%.c $(B)/cc.flags
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -o $@ $<
+
 BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
 $(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags
 $(B)/tests/bench-instruments: $(call obj,tests/bench/instruments.c $(INSTRUMENTS_SRC)) \
@@ -93,7 +99,7 @@ RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pyt
 # Half of the tests wait rather than work.
 BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 # What the system tests use, in addition to what simulator.mk adds.
-SYSTEM_USES := $(SELFTEST) $(FLEET_COMMAND) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
+SYSTEM_USES := $(SELFTEST) $(FLEET_COMMAND) $(SCALE) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
 build-tests: all $(TESTS) $(SYSTEM_USES)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST)
@@ -142,6 +148,10 @@ FLEETS ?= 1000
 fleets: all $(FLEET_COMMAND)
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/fleets/fleet_campaign.py --fleets $(FLEETS) --seed $(or $(SEED),1) \
 	    --result $(CAMPAIGNS)/fleets.json
+# 500 hosts with 8 devices each, whose agents play recorded results: what the service makes of them, how
+# fast, and whether each result is stored once.  Six minutes; a quiet machine gives the figures.
+scale: all $(SCALE) $(B)/tests/bench-ingest
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/scale/scale.py --result $(CAMPAIGNS)/scale.json
 left-alone: all
 	@REPROD_BUILD=$(CURDIR)/$(B) nice $(PYTHON) tests/reliability/left_alone.py
 large-database: all $(B)/tests/bench-ingest

@@ -1,18 +1,12 @@
 #include "daemon/base/choices.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "daemon/base/mem.h"
 
 bool choices_hold(const struct choices *choices, const char *name)
 {
-    for (int i = 0; i < choices->count; i++) {
-        if (strcmp(choices->names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return lookup_get(&choices->known, name) != NULL;
 }
 
 void choices_add(struct choices *choices, const char *name)
@@ -21,7 +15,10 @@ void choices_add(struct choices *choices, const char *name)
         return;
     }
     choices->names = xgrow(choices->names, choices->count, sizeof *choices->names);
-    choices->names[choices->count++] = xstrdup(name);
+    choices->names[choices->count] = xstrdup(name);
+    lookup_put(&choices->known, choices->names[choices->count],
+               choices->names[choices->count]);
+    choices->count++;
 }
 
 void choices_release(struct choices *choices)
@@ -30,6 +27,7 @@ void choices_release(struct choices *choices)
         free(choices->names[i]);
     }
     free(choices->names);
+    lookup_release(&choices->known);
     *choices = (struct choices){ .count = 0 };
 }
 

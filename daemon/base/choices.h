@@ -5,12 +5,14 @@
 
 #include <stdbool.h>
 
+#include "daemon/base/lookup.h"
 #include "daemon/base/nearest.h"
 
 /* Zero-initialised is empty. */
 struct choices {
     char **names;
     int count;
+    struct lookup known; /* the same */
 };
 
 /* Adds a copy of NAME, unless it is there. */

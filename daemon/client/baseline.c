@@ -16,7 +16,8 @@
 static const char SCHEMA[] = "reprod.baseline/1";
 static const char *const case_keys[] = { "workload", "variant", "size", "dtype", "seed" };
 
-enum { DEPTH_MAX = 64, PAGES_MAX = 100000 };
+/* A service names so many devices of a digest. */
+enum { DEPTH_MAX = 64, PAGES_MAX = 100000, NAMES = 16 };
 
 bool baseline_same_case(const json_t *a, const json_t *b)
 {
@@ -59,10 +60,51 @@ const json_t *baseline_find(const json_t *baseline, const char *environment,
     return NULL;
 }
 
-int64_t baseline_others(const json_t *entry, const char *device)
+int64_t baseline_others(const json_t *entry, const char *device, const char *gpu)
 {
+    if (!gpu[0] || strcmp(in_text_or_empty(entry, "gpu"), gpu) == 0) {
+        return 0;
+    }
     return in_int(entry, "devices") -
            baseline_lists(json_object_get(entry, "names"), device);
+}
+
+static bool has_names(const json_t *entry)
+{
+    const json_t *names = json_object_get(entry, "names"), *name;
+    int64_t devices = in_int(entry, "devices");
+    size_t count = json_array_size(names), i;
+
+    if (devices < 1 || count != (size_t)(devices < NAMES ? devices : NAMES)) {
+        return false;
+    }
+    json_array_foreach(names, i, name)
+    {
+        if (!json_is_string(name)) {
+            return false;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (json_equal(name, json_array_get(names, k))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* What ENTRY lacks of what a comparison relies on; NULL: nothing. */
+static const char *missing(const json_t *entry)
+{
+    for (int i = 0; i < COUNT_OF(case_keys); i++) {
+        if (!in_text(entry, case_keys[i])) {
+            return case_keys[i];
+        }
+    }
+    return !in_text_or_empty(entry, "environment")[0]            ? "environment"
+           : !json_is_integer(json_object_get(entry, "version")) ? "version"
+           : !in_text_or_empty(entry, "digest")[0]               ? "digest"
+           : !has_names(entry)                                   ? "names of its devices"
+                                                                 : NULL;
 }
 
 json_t *baseline_entry(const json_t *cell)
@@ -71,7 +113,7 @@ json_t *baseline_entry(const json_t *cell)
     const json_t *agrees = json_array_get(json_object_get(cell, "items"), 0);
     int64_t size = in_int(camp, "size");
     const char *digest = in_text(camp, "digest");
-    json_t *entry;
+    json_t *entry, *gpu;
 
     if (!digest || 2 * size <= in_int(cell, "device_count") ||
         json_is_true(json_object_get(cell, "is_control")) ||
@@ -89,7 +131,13 @@ json_t *baseline_entry(const json_t *cell)
     json_object_set_new(entry, "digest", json_string(digest));
     json_object_set_new(entry, "devices", json_integer(size));
     json_object_set_new(entry, "names", json_deep_copy(json_object_get(camp, "devices")));
+    gpu = json_object_get(json_object_get(camp, "shares"), "gpu_uuid");
+    json_object_set(entry, "gpu", gpu ? gpu : json_null());
     json_object_set_new(entry, "runs", json_integer(in_int(camp, "runs")));
+    if (missing(entry)) {
+        json_decref(entry);
+        return NULL;
+    }
     return entry;
 }
 
@@ -235,6 +283,36 @@ json_t *baseline_ask(const struct server *server, const json_t *workloads,
     return baseline;
 }
 
+/* Of what was put together, cut or edited by hand. */
+static enum err_code check_cases(const char *path, const json_t *cases, struct err *err)
+{
+    const json_t *entry;
+    size_t i;
+
+    json_array_foreach(cases, i, entry)
+    {
+        const char *lacks = missing(entry);
+
+        if (lacks) {
+            return err_set(err, ERR_INVALID,
+                           "%.200s is no baseline: case %zu lacks the %s", path, i + 1,
+                           lacks);
+        }
+        for (size_t k = 0; k < i; k++) {
+            const json_t *other = json_array_get(cases, k);
+
+            if (baseline_same_case(entry, other) &&
+                strcmp(in_text_or_empty(entry, "environment"),
+                       in_text_or_empty(other, "environment")) == 0) {
+                return err_set(err, ERR_INVALID,
+                               "%.200s is no baseline: case %zu is case %zu again", path,
+                               i + 1, k + 1);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
 json_t *baseline_read(const char *path, struct err *err)
 {
     char *text;
@@ -252,6 +330,10 @@ json_t *baseline_read(const char *path, struct err *err)
         !json_is_array(json_object_get(baseline, "cases"))) {
         err_set(err, ERR_INVALID, "%.200s is no baseline: `reprod baseline` writes one",
                 path);
+    } else {
+        check_cases(path, json_object_get(baseline, "cases"), err);
+    }
+    if (err->code != ERR_OK) {
         json_decref(baseline);
         return NULL;
     }

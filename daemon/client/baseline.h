@@ -4,11 +4,13 @@
  *
  *   {"schema":"reprod.baseline/1","service":"http://…","version":"…","cases":[
  *     {"environment":"…","workload":"…","version":1,"variant":"…","size":"…","dtype":"…",
- *      "seed":"1","digest":"…","devices":12,"names":["GPU-…", …],"runs":61}]}
+ *      "seed":"1","digest":"…","devices":12,"names":["GPU-…", …],"gpu":null,
+ *      "runs":61}]}
  *
  * A case is in it where most devices that measured it agree, and what these showed is
  * reproducible: the control varied, and nothing was out of bound of its reference.
- * "names" are the first devices of these. */
+ * "names" are the first devices of these, and "gpu" is the GPU that all of them are, or
+ * are slices of; null: they are of several. */
 #ifndef DAEMON_CLIENT_BASELINE_H
 #define DAEMON_CLIENT_BASELINE_H
 
@@ -22,8 +24,8 @@
 json_t *baseline_ask(const struct server *server, const json_t *workloads,
                      const json_t *environments, struct err *err);
 
-/* Of the file PATH ("-": standard input): a new value, or NULL: ERR says what is wrong.
- */
+/* Of the file PATH ("-": standard input): a new value, or NULL: ERR says what is wrong,
+ * such as a case without a digest or its devices' names, or one that is there twice. */
 json_t *baseline_read(const char *path, struct err *err);
 
 /* Whether A and B, items of jobs or of a baseline, or cells, are of one case. */
@@ -36,8 +38,9 @@ bool baseline_lists(const json_t *names, const char *name);
 const json_t *baseline_find(const json_t *baseline, const char *environment,
                             const json_t *item);
 
-/* On how many devices other than DEVICE that entry was seen. */
-int64_t baseline_others(const json_t *entry, const char *device);
+/* On how many devices other than DEVICE that entry was seen: none if it was seen on
+ * slices of GPU alone, the GPU that DEVICE is a slice of ("": it is not known which). */
+int64_t baseline_others(const json_t *entry, const char *device, const char *gpu);
 
 /* The entry of the case of CELL, as GET /v1/cells/{id}/devices?state=agrees shows it: a
  * new value, or NULL: it does not belong into a baseline.  For baseline_ask. */

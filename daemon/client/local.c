@@ -245,7 +245,22 @@ static int remove_cb(const char *path, const struct stat *status, int kind,
     return 0;
 }
 
-void local_kill_children(void)
+enum { SPARED_MAX = 256 };
+static pid_t spared[SPARED_MAX];
+static int spared_count;
+
+static bool is_spared(pid_t pid)
+{
+    int i = 0;
+
+    while (i < spared_count && spared[i] != pid) {
+        i++;
+    }
+    return i < spared_count;
+}
+
+/* TAKE each child; false: it is not known which there are. */
+static bool each_child(void (*take)(pid_t pid, int *count), int *count)
 {
     char path[64], line[32];
     FILE *file;
@@ -253,11 +268,47 @@ void local_kill_children(void)
     snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
     file = fopen(path, "re");
     while (file && fscanf(file, "%31s", line) == 1) {
-        kill((pid_t)strtol(line, NULL, 10), SIGKILL);
+        take((pid_t)strtol(line, NULL, 10), count);
     }
-    if (file) {
-        fclose(file);
+    return file && fclose(file) == 0;
+}
+
+static void spare(pid_t pid, int *count)
+{
+    if (*count < SPARED_MAX) {
+        spared[(*count)++] = pid;
     }
+}
+
+static void count_own(pid_t pid, int *count)
+{
+    *count += !is_spared(pid);
+}
+
+static void kill_own(pid_t pid, int *count)
+{
+    (void)count;
+    if (!is_spared(pid)) {
+        kill(pid, SIGKILL);
+    }
+}
+
+void local_spare_children(void)
+{
+    spared_count = 0;
+    each_child(spare, &spared_count);
+}
+
+void local_kill_children(void)
+{
+    each_child(kill_own, NULL);
+}
+
+bool local_has_only_spared(void)
+{
+    int own = 0;
+
+    return spared_count > 0 && each_child(count_own, &own) && own == 0;
 }
 
 /* Waits for all children; those of the worker became ours.  What is left some time after
@@ -278,6 +329,9 @@ static int wait_for_all(pid_t pid)
         } else if (child < 0 && errno != EINTR) {
             return code;
         } else if (child == 0) {
+            if (local_has_only_spared()) {
+                return code;
+            }
             if (left-- <= 0) {
                 local_kill_children();
             }
@@ -316,6 +370,7 @@ int local_in_scratch(int (*work)(void *arg, const char *folder), void *arg,
     if (!folder) {
         return -1;
     }
+    local_spare_children();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     pid = fork();
     if (pid == 0) {

@@ -4,6 +4,7 @@
 #ifndef DAEMON_CLIENT_LOCAL_H
 #define DAEMON_CLIENT_LOCAL_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -30,8 +31,15 @@ void local_stop(struct local *local);
 char *local_scratch_make(struct err *err);
 void local_scratch_remove(char *folder);
 
+/* The children that this process has now are none of its own: where a shell that had
+ * some became it.  They are left alone. */
+void local_spare_children(void);
+
 /* Kills the children of this process, and does not wait for them. */
 void local_kill_children(void);
+
+/* Whether the only children are those that are left alone. */
+bool local_has_only_spared(void);
 
 /* The exit status of WORK(ARG, a new folder in TMPDIR), which runs in a child of this
  * process.  However that ends (a signal to this process ends it), what it started is

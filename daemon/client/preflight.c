@@ -1,9 +1,13 @@
 /* reprod preflight: whether the devices of this machine compute what their equals
  * compute, within a deadline, in one line of JSON. */
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
@@ -22,7 +26,50 @@
 enum { SECONDS = 45, SECONDS_MIN = 10, SECONDS_MAX = 3600, GPUS_MAX = 4096 };
 /* For what is behind the measurement: judging, the baseline, the end of the service; and
  * for the end of what does not end by itself. */
-enum { JUDGE_MS = 3000, LEAVE_MS = 2500, NODE_SIZE = 256 };
+enum { JUDGE_MS = 3000, LEAVE_MS = 3000, NODE_SIZE = 256 };
+
+/* What is said where this process itself does not get to its end before the deadline: a
+ * file that it was given, its folder or its standard output does not answer. */
+static struct {
+    char *volatile line; /* with its newline; NULL: a line was said, or begun */
+    volatile sig_atomic_t status;
+} last;
+
+static void on_deadline(int number)
+{
+    const char *line = last.line;
+
+    (void)number;
+    if (line && write(STDOUT_FILENO, line, strlen(line)) < 0) {
+        _exit(PREFLIGHT_FAILED);
+    }
+    _exit(last.status);
+}
+
+static void set_deadline(int64_t begun_ms, int seconds)
+{
+    const struct sigaction end = { .sa_handler = on_deadline };
+    int64_t left_ms = begun_ms + 1000LL * seconds - clock_monotonic_ms();
+    struct itimerval timer = { .it_value = { .tv_sec = left_ms / 1000, .tv_usec = 1 } };
+
+    sigaction(SIGALRM, &end, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* REPORT, unless it says what is true only if it is heard. */
+static void set_last(const json_t *report, const struct preflight_facts *facts)
+{
+    char *before = last.line, *line = preflight_line(report, facts);
+    enum preflight_verdict verdict =
+        preflight_verdict_of(in_text_or_empty(report, "verdict"));
+
+    if (verdict != PREFLIGHT_PASSED) {
+        last.line = xasprintf("%s\n", line);
+        last.status = (sig_atomic_t)verdict;
+        free(before);
+    }
+    free(line);
+}
 
 static enum err_code read_number(const char *name, const char *text, int least, int most,
                                  int *number, struct err *err)
@@ -79,12 +126,22 @@ static enum err_code read_asked(int argc, char **argv, struct preflight_asked *a
     if (asked->node_object && !asked->condition) {
         return err_set(err, ERR_INVALID, "--node-object is for --node-condition FILE");
     }
-    if (asked->against) {
-        asked->baseline = baseline_read(asked->against, err);
-    } else if (asked->url) {
+    if (asked->url) {
         server_read(asked->url, &asked->server, err);
     }
     return err->code;
+}
+
+/* Nothing is known, because of CAUSE: a new value. */
+static json_t *nothing(const char *cause, const char *more)
+{
+    char *words = xasprintf("%s%s", cause, more);
+    json_t *report = json_pack("{s:s, s:o, s:i, s:[]}", "verdict",
+                               preflight_verdict_name(PREFLIGHT_FAILED), "cause",
+                               preflight_text(words), "gpus", 0, "devices");
+
+    free(words);
+    return report;
 }
 
 /* What was measured, or why nothing was: a new value. */
@@ -100,25 +157,48 @@ static json_t *find_out(struct preflight_asked *asked, int64_t begun_ms)
         copy_text(watched.phase, sizeof watched.phase, err.message);
     }
     if (!watched.report) {
-        watched.report = json_pack(
-            "{s:s, s:o, s:i, s:[]}", "verdict", preflight_verdict_name(PREFLIGHT_FAILED),
-            "cause",
-            json_sprintf("%s%s", watched.phase[0] ? watched.phase : "nothing was begun",
-                         watched.ended ? "" : ", before the time was over"),
-            "gpus", 0, "devices");
+        watched.report = nothing(
+            watched.phase[0] ? watched.phase : "nothing was begun",
+            watched.ended || err.code != ERR_OK ? "" : ", before the time was over");
     }
     return watched.report;
+}
+
+/* TEXT in FILE, which is closed. */
+static bool put(FILE *file, const char *text)
+{
+    bool good = file && fprintf(file, "%s\n", text) > 0;
+
+    return file && fclose(file) == 0 && good;
+}
+
+/* A file is there in full or as it was before; what is no file, or cannot be replaced by
+ * another one, is written as it is. */
+static bool put_whole(const char *path, const char *text)
+{
+    struct stat status;
+    bool is_other = lstat(path, &status) == 0 && !S_ISREG(status.st_mode);
+    char *aside = xasprintf("%s.%d.new", path, (int)getpid());
+    FILE *file = is_other ? NULL : fopen(aside, "we");
+    bool written = !file || put(file, text);
+    bool replaced = file && written && rename(aside, path) == 0;
+    int why = errno;
+
+    if (file && !replaced) {
+        unlink(aside);
+    }
+    free(aside);
+    errno = why;
+    return replaced || (written && put(fopen(path, "we"), text));
 }
 
 /* VALUE as the file PATH; NULL: there is none. */
 static bool write_file(const char *path, json_t *value)
 {
     char *text = value ? json_dumps(value, JSON_COMPACT) : NULL;
-    FILE *file = text ? fopen(path, "we") : NULL;
-    bool good = file && fprintf(file, "%s\n", text) > 0;
+    bool good =
+        text ? put_whole(path, text) : !value && (unlink(path) == 0 || errno == ENOENT);
 
-    good = (file && fclose(file) == 0 && good) ||
-           (!value && (unlink(path) == 0 || errno == ENOENT));
     if (!good) {
         text_print(stderr, "reprod: %s: %s", path, strerror(errno));
     }
@@ -127,27 +207,64 @@ static bool write_file(const char *path, json_t *value)
     return good;
 }
 
-static bool write_files(const struct preflight_asked *asked, const json_t *report,
-                        const struct preflight_facts *facts)
+/* What nobody reads passes nothing. */
+static void take_back(json_t *report, const char *cause)
+{
+    if (preflight_verdict_of(in_text_or_empty(report, "verdict")) == PREFLIGHT_PASSED) {
+        json_object_set_new(report, "verdict",
+                            json_string(preflight_verdict_name(PREFLIGHT_UNVERIFIED)));
+        json_object_set_new(report, "cause", json_string(cause));
+    }
+}
+
+/* The object of --node-object, a new value, or NULL. */
+static json_t *read_node(const char *path)
 {
     struct err err = { .code = ERR_OK };
-    char *text = asked->node_object ? client_read_file(asked->node_object, &err) : NULL;
+    char *text = client_read_file(path, &err);
     json_t *node = text ? json_loads(text, 0, NULL) : NULL;
-    bool good = true;
 
-    if (asked->node_object && !json_is_object(node)) {
-        text_print(stderr, "reprod: %s is no object: %s", asked->node_object,
+    if (!json_is_object(node)) {
+        text_print(stderr, "reprod: %s is no object: %s", path,
                    err.code != ERR_OK ? err.message : "it is not JSON");
-        good = false;
+        json_decref(node);
+        node = NULL;
     }
-    if (asked->condition) {
-        good &= write_file(asked->condition, preflight_condition(report, node, facts));
+    free(text);
+    return node;
+}
+
+/* The condition is last: it says of the machine what REPORT says then. */
+static void write_files(const struct preflight_asked *asked, json_t *report,
+                        const struct preflight_facts *facts)
+{
+    static const char unwritten[] = "a file could not be written";
+    json_t *node = asked->node_object ? read_node(asked->node_object) : NULL;
+
+    if (asked->node_object && !node) {
+        take_back(report, "the object of the node could not be read");
     }
-    if (asked->event) {
-        good &= write_file(asked->event, preflight_events(report, facts));
+    if (asked->event && !write_file(asked->event, preflight_events(report, facts))) {
+        take_back(report, unwritten);
+    }
+    if (asked->condition &&
+        !write_file(asked->condition, preflight_condition(report, node, facts))) {
+        take_back(report, unwritten);
     }
     json_decref(node);
-    free(text);
+}
+
+/* Says the one line. */
+static bool say_line(const json_t *report, const struct preflight_facts *facts)
+{
+    char *line = preflight_line(report, facts), *unsaid = last.line;
+    bool good;
+
+    last.line = NULL;
+    last.status = PREFLIGHT_FAILED;
+    good = puts(line) >= 0 && fflush(stdout) == 0;
+    free(unsaid);
+    free(line);
     return good;
 }
 
@@ -161,33 +278,38 @@ int preflight_main(int argc, char **argv)
     int64_t begun_ms = clock_monotonic_ms();
     struct err err = { .code = ERR_OK };
     struct preflight_asked asked;
-    char node[NODE_SIZE] = "", *line;
+    char host[NODE_SIZE] = "";
     enum preflight_verdict verdict;
     struct preflight_facts facts;
     json_t *report;
 
     if (read_asked(argc, argv, &asked, &err) != ERR_OK) {
-        json_decref(asked.baseline);
         return client_error(&err);
     }
-    gethostname(node, sizeof node - 1);
-    report = find_out(&asked, begun_ms);
-    verdict = preflight_verdict_of(in_text_or_empty(report, "verdict"));
-    facts = (struct preflight_facts){ .node = asked.node ? asked.node : node,
+    gethostname(host, sizeof host - 1);
+    facts = (struct preflight_facts){ .node = asked.node ? asked.node : host,
                                       .version = REPROD_VERSION,
-                                      .seconds = seconds_since(begun_ms),
+                                      .seconds = asked.seconds_wanted,
                                       .now_ms = clock_wall_ms() };
-    if (!write_files(&asked, report, &facts) && verdict == PREFLIGHT_PASSED) {
-        /* What nobody reads passes nothing. */
-        verdict = PREFLIGHT_UNVERIFIED;
-        json_object_set_new(report, "verdict", json_string("unverified"));
-        json_object_set_new(report, "cause", json_string("a file could not be written"));
+    report = nothing("a file or folder does not answer", ", before the time was over");
+    set_last(report, &facts);
+    json_decref(report);
+    set_deadline(begun_ms, asked.seconds_wanted);
+    asked.baseline = asked.against ? baseline_read(asked.against, &err) : NULL;
+    if (err.code != ERR_OK) {
+        free(last.line);
+        return client_error(&err);
     }
-    line = preflight_line(report, &facts);
-    if ((puts(line) < 0 || fflush(stdout) != 0) && verdict == PREFLIGHT_PASSED) {
-        verdict = PREFLIGHT_UNVERIFIED;
+    report = find_out(&asked, begun_ms);
+    facts.seconds = seconds_since(begun_ms);
+    facts.now_ms = clock_wall_ms();
+    set_last(report, &facts);
+    write_files(&asked, report, &facts);
+    if (!say_line(report, &facts)) {
+        take_back(report, "standard output could not be written");
+        write_files(&asked, report, &facts);
     }
-    free(line);
+    verdict = preflight_verdict_of(in_text_or_empty(report, "verdict"));
     json_decref(report);
     json_decref(asked.baseline);
     return (int)verdict;

@@ -13,6 +13,7 @@
 #include "daemon/client/gate.h"
 
 enum { WORDS_SIZE = 400 };
+static const char SLICE[] = "MIG-"; /* so begin the ids of slices */
 
 static const char *const names[] = { "passed", "dissents", "unverified", "failed" };
 
@@ -38,6 +39,7 @@ struct shown {
     int64_t completed;      /* runs */
     int64_t here, baseline; /* equals */
     bool alone;             /* all is proven, but for an equal */
+    bool known;             /* to the baseline */
 };
 
 /* The runs of one item. */
@@ -72,6 +74,18 @@ say(struct shown *shown, enum gate_result result, const char *format, ...)
     va_end(args);
     cut_partial(shown->words);
     return true;
+}
+
+__attribute__((format(printf, 1, 2))) static json_t *words_of(const char *format, ...)
+{
+    char words[WORDS_SIZE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    cut_partial(words);
+    return json_string(words);
 }
 
 static bool is(const json_t *object, const char *key, const char *text)
@@ -137,17 +151,33 @@ static struct counted count_runs(const json_t *runs, const json_t *item)
     return counted;
 }
 
-/* Other devices of CELL with the digest that ROW has. */
-static int64_t equals_here(const json_t *cell, const json_t *row)
+/* The GPU that DEVICE is, or is a slice of; "": it is not known of which, or DEVICE is
+ * none of DEVICES. */
+static const char *gpu_of(const json_t *devices, const char *device)
+{
+    const json_t *found = find_text(devices, "id", device);
+    const char *gpu = in_text_or_empty(json_object_get(found, "attributes"), "gpu_uuid");
+    bool is_slice = strncmp(device, SLICE, sizeof SLICE - 1) == 0;
+
+    return gpu[0] || is_slice ? gpu : found ? device : "";
+}
+
+/* Other devices of CELL with the digest that ROW has.  Slices of one GPU have what is
+ * wrong with it in common. */
+static int64_t equals_here(const json_t *devices, const json_t *cell, const json_t *row)
 {
     const json_t *other;
     const char *letter = in_text(row, "class");
+    const char *gpu = gpu_of(devices, in_text_or_empty(row, "device"));
     int64_t count = 0;
     size_t i;
 
     json_array_foreach(json_object_get(cell, "devices"), i, other)
     {
-        count += letter && other != row && is(other, "class", letter);
+        const char *another = gpu_of(devices, in_text_or_empty(other, "device"));
+
+        count += letter && is(other, "class", letter) && gpu[0] && another[0] &&
+                 strcmp(gpu, another) != 0;
     }
     return count;
 }
@@ -233,13 +263,15 @@ static struct shown judge_case(const struct preflight_seen *seen, const char *de
              : NULL;
 
     shown.completed = counted.completed;
+    shown.known = entry != NULL;
     if ((row && differs(&shown, cell, row, &counted, entry != NULL)) ||
         (row && differs_from_baseline(&shown, entry, row)) ||
         lacks(&shown, item, cell, row, &counted)) {
         return shown;
     }
-    shown.here = equals_here(cell, row);
-    shown.baseline = entry ? baseline_others(entry, device) : 0;
+    shown.here = equals_here(seen->devices, cell, row);
+    shown.baseline =
+        entry ? baseline_others(entry, device, gpu_of(seen->devices, device)) : 0;
     shown.alone = shown.here + shown.baseline <= 0;
     if (shown.alone) {
         say(&shown, GATE_UNVERIFIED,
@@ -271,7 +303,7 @@ static bool is_asked_again(const json_t *items, size_t at)
 /* What is known of one device. */
 struct summed {
     int64_t cases[GATE_RESULTS];
-    int64_t alone, completed, here, baseline;
+    int64_t alone, known, completed, here, baseline;
     char words[GATE_RESULTS][WORDS_SIZE + 200]; /* of the first */
 };
 
@@ -280,6 +312,7 @@ static void add_case(struct summed *sum, const json_t *item, const struct shown 
     char *words = sum->words[shown->result];
 
     sum->alone += shown->alone;
+    sum->known += shown->known;
     if (sum->cases[shown->result]++ == 0) {
         snprintf(words, sizeof sum->words[0], "%.80s %.80s: %s",
                  in_text_or_empty(item, "workload"), in_text_or_empty(item, "variant"),
@@ -350,7 +383,7 @@ static json_t *why(const struct summed *sum, enum preflight_verdict verdict, boo
 }
 
 static json_t *judge_device(const struct preflight_seen *seen, const json_t *device,
-                            enum preflight_verdict *ret_verdict)
+                            enum preflight_verdict *ret_verdict, bool *ret_known)
 {
     const char *id = in_text_or_empty(device, "id");
     bool used = baseline_lists(seen->used, id);
@@ -373,6 +406,7 @@ static json_t *judge_device(const struct preflight_seen *seen, const json_t *dev
                     "cause", why(&sum, verdict, used, seen->failure), "used", used,
                     "cases", cases, "equals", equals);
     *ret_verdict = verdict;
+    *ret_known = sum.known > 0;
     return one;
 }
 
@@ -380,10 +414,11 @@ static const enum preflight_verdict worst_first[] = {
     PREFLIGHT_DISSENTS, PREFLIGHT_FAILED, PREFLIGHT_UNVERIFIED, PREFLIGHT_PASSED
 };
 
-/* Of the machine: the verdict of its worst device, and what is not of a device. */
+/* Of the machine: the verdict of its worst device, and what is not of a device.  UNKNOWN:
+ * a device of which the baseline knows nothing, or NULL. */
 static enum preflight_verdict judge_machine(const struct preflight_seen *seen,
                                             const int *counts, int gpus,
-                                            json_t **ret_cause)
+                                            const json_t *unknown, json_t **ret_cause)
 {
     enum preflight_verdict worst = PREFLIGHT_FAILED;
     size_t devices = json_array_size(seen->devices);
@@ -394,18 +429,26 @@ static enum preflight_verdict judge_machine(const struct preflight_seen *seen,
             break;
         }
     }
+    if (devices == 0 && seen->failure) {
+        *ret_cause = json_string(seen->failure);
+        return PREFLIGHT_FAILED;
+    }
     if (worst != PREFLIGHT_DISSENTS && seen->gpus > 0 && gpus != seen->gpus) {
         *ret_cause = json_sprintf("%d GPU%s expected, %d can be measured", seen->gpus,
                                   seen->gpus == 1 ? " is" : "s are", gpus);
         return PREFLIGHT_FAILED;
     }
     if (devices == 0) {
-        *ret_cause =
-            json_string(seen->failure ? seen->failure : "there is no device to measure");
+        *ret_cause = json_string("there is no device to measure");
         return PREFLIGHT_FAILED;
     }
     if (worst == PREFLIGHT_PASSED && seen->baseline_error) {
-        *ret_cause = json_sprintf("the baseline is not known: %s", seen->baseline_error);
+        *ret_cause = words_of("the baseline is not known: %s", seen->baseline_error);
+        return PREFLIGHT_UNVERIFIED;
+    }
+    if (worst == PREFLIGHT_PASSED && seen->baseline && unknown) {
+        *ret_cause = json_sprintf("the baseline has no case in the environment of %s",
+                                  in_text_or_empty(unknown, "id"));
         return PREFLIGHT_UNVERIFIED;
     }
     *ret_cause = json_sprintf("%d of %zu device%s %s", counts[worst], devices,
@@ -418,16 +461,18 @@ json_t *preflight_judge(const struct preflight_seen *seen)
     json_t *devices = json_array(), *cause = NULL;
     int counts[PREFLIGHT_VERDICTS] = { 0 }, gpus = 0;
     enum preflight_verdict verdict;
-    const json_t *device;
+    const json_t *device, *unknown = NULL;
+    bool known;
     size_t i;
 
     json_array_foreach(seen->devices, i, device)
     {
-        json_array_append_new(devices, judge_device(seen, device, &verdict));
+        json_array_append_new(devices, judge_device(seen, device, &verdict, &known));
+        unknown = known ? unknown : device;
         counts[verdict]++;
         gpus += !is(device, "backend", "cpu");
     }
-    verdict = judge_machine(seen, counts, gpus, &cause);
+    verdict = judge_machine(seen, counts, gpus, unknown, &cause);
     return json_pack("{s:s, s:o, s:i, s:o}", "verdict", names[verdict], "cause", cause,
                      "gpus", gpus, "devices", devices);
 }

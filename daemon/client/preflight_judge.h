@@ -4,6 +4,7 @@
  * A device passes only by what was shown: each case that it was to compute completed,
  * gave one digest, is reproducible (so its control varied), and gave the same digest on
  * an equal: another device of the machine, or another one that the baseline knows.
+ * Slices of one GPU are no equals of each other.
  *
  *   dissents    it gives other bits: than most of its equals here, than the baseline,
  *               than its only equal, than itself, or than the float64 reference allows
@@ -13,7 +14,8 @@
  *
  * The machine dissents if a device does; else it is failed, unverified or passed as its
  * worst device.  A machine with fewer or more GPUs than expected is failed, and one that
- * could not be compared with the baseline that was asked for is unverified. */
+ * could not be compared with the baseline that was asked for is unverified, too where
+ * that knows nothing of a device's environment. */
 #ifndef DAEMON_CLIENT_PREFLIGHT_JUDGE_H
 #define DAEMON_CLIENT_PREFLIGHT_JUDGE_H
 

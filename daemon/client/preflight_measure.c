@@ -72,6 +72,16 @@ static bool has_driver(void)
     return access(file ? file : "/proc/driver/nvidia/version", R_OK) == 0;
 }
 
+/* A machine is one host: what others have says nothing of it. */
+static bool is_one_host(const struct measure *m)
+{
+    json_t *hosts = get(m, "/v1/hosts");
+    bool one = json_array_size(json_object_get(hosts, "items")) == 1;
+
+    json_decref(hosts);
+    return one;
+}
+
 /* The GPUs that are there; where there is none, or that is asked for, the CPU too.  A CPU
  * does not stand for GPUs that cannot be measured. */
 static bool choose_devices(struct measure *m)
@@ -346,7 +356,10 @@ static void ask_baseline(struct measure *m)
 static void measure_all(struct measure *m)
 {
     watch_phase(m->fd, "listing the devices");
-    if (!choose_devices(m)) {
+    if (!is_one_host(m)) {
+        m->failure = "the configuration is of several hosts, and a preflight is of one";
+    }
+    if (m->failure || !choose_devices(m)) {
         json_decref(report(m));
         return;
     }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/buf.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/json_in.h"
+#include "daemon/base/text.h"
 #include "daemon/client/preflight_judge.h"
 
 static const char CONDITION[] = "GpuNumericsOK";
@@ -23,10 +25,23 @@ static enum preflight_verdict verdict_of(const json_t *said)
     return preflight_verdict_of(in_text_or_empty(said, "verdict"));
 }
 
+json_t *preflight_text(const char *text)
+{
+    json_t *value = json_string(text);
+    struct buf shown = BUF_INIT;
+
+    if (!value) {
+        text_show(&shown, text, strlen(text), "");
+        value = json_stringn(shown.data, shown.length);
+        buf_release(&shown);
+    }
+    return value;
+}
+
 char *preflight_line(const json_t *report, const struct preflight_facts *facts)
 {
-    json_t *line =
-        json_pack("{s:s, s:s}", "schema", "reprod.preflight/1", "node", facts->node);
+    json_t *line = json_pack("{s:s, s:o}", "schema", "reprod.preflight/1", "node",
+                             preflight_text(facts->node));
     char at[CLOCK_RFC3339_SIZE], *text;
 
     clock_rfc3339(facts->now_ms, at);
@@ -130,7 +145,7 @@ static json_t *event_of(const json_t *device, const struct preflight_facts *fact
     write_time(facts->now_ms, now);
     return json_pack(
         "{s:i, s:s, s:s, s:s, s:b, s:b, s:s, s:s, s:o, s:[{s:s, s:s}], s:{s:s}, s:s, "
-        "s:s, "
+        "s:o, "
         "s:s}",
         "version", 1, "agent", "reprod-preflight", "componentClass", "GPU", "checkName",
         CONDITION, "isFatal", false, "isHealthy", !dissents, "message",
@@ -139,7 +154,7 @@ static json_t *event_of(const json_t *device, const struct preflight_facts *fact
         dissents ? json_pack("[s]", "REPROD_DISSENTS") : json_array(), "entitiesImpacted",
         "entityType", "GPU_UUID", "entityValue", in_text_or_empty(device, "uuid"),
         "metadata", "model", in_text_or_empty(device, "model"), "generatedTimestamp", now,
-        "nodeName", facts->node, "processingStrategy", "STORE_ONLY");
+        "nodeName", preflight_text(facts->node), "processingStrategy", "STORE_ONLY");
 }
 
 json_t *preflight_events(const json_t *report, const struct preflight_facts *facts)

@@ -13,6 +13,9 @@ struct preflight_facts {
     int64_t now_ms; /* wall clock */
 };
 
+/* TEXT as JSON has it: what is no UTF-8 is spelt ("\xff").  A new value. */
+json_t *preflight_text(const char *text);
+
 /* One line without a newline: {"schema":"reprod.preflight/1","node","verdict","cause",
  * "gpus","devices":[…],"seconds","version","at"}.  Caller frees. */
 char *preflight_line(const json_t *report, const struct preflight_facts *facts);

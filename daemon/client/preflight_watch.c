@@ -16,6 +16,7 @@
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/client/local.h"
+#include "daemon/client/preflight_say.h"
 
 enum { END_MS = 1500, KILL_MS = 500, PAUSE_MS = 20, READ_SIZE = 16384 };
 
@@ -57,7 +58,7 @@ static void send_line(int fd, json_t *value)
 
 void watch_phase(int fd, const char *phase)
 {
-    send_line(fd, json_pack("{s:s}", "phase", phase));
+    send_line(fd, json_pack("{s:o}", "phase", preflight_text(phase)));
 }
 
 void watch_report(int fd, const json_t *report)
@@ -138,7 +139,8 @@ static void end_all(pid_t child)
         int64_t ms = clock_monotonic_ms() - begun_ms;
         pid_t ended = waitpid(-1, NULL, WNOHANG);
 
-        if ((ended < 0 && errno == ECHILD) || ms > END_MS + KILL_MS) {
+        if ((ended < 0 && errno == ECHILD) || ms > END_MS + KILL_MS ||
+            (ended == 0 && local_has_only_spared())) {
             return;
         }
         if (ended == 0) {
@@ -158,6 +160,7 @@ static void become_work(watch_fn *work, void *arg, pid_t parent, const char *fol
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     signal(SIGHUP, SIG_DFL);
+    signal(SIGALRM, SIG_DFL);
     /* Standard output is for one line, which is not said here. */
     if (getppid() == parent && dup2(STDERR_FILENO, STDOUT_FILENO) >= 0) {
         work(arg, folder, fd);
@@ -182,6 +185,7 @@ enum err_code watch_run(watch_fn *work, void *arg, int64_t until_ms,
         local_scratch_remove(folder);
         return err->code;
     }
+    local_spare_children();
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     catch_signals();
     child = fork();

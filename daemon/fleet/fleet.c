@@ -11,6 +11,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/config/hosts.h"
+#include "daemon/fleet/fleet_catalogues.h"
 #include "daemon/fleet/fleet_claims.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/fleet/fleet_life.h"
@@ -21,9 +22,10 @@
 
 /* What a hello says of the workloads. */
 
-/* Adds the catalogues of HELLO's stacks. */
-static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello,
-                                struct err *err)
+/* Adds the catalogues of HELLO's stacks, without those in SEEN, an array, where they are
+ * then. */
+static enum err_code add_stacks(struct catalogue *catalogue, json_t *seen,
+                                const json_t *hello, struct err *err)
 {
     size_t i;
     json_t *stack;
@@ -32,7 +34,7 @@ static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello
     {
         json_t *workloads = json_object_get(stack, "catalogue");
 
-        if (json_is_array(workloads) &&
+        if (fleet_catalogues_see(seen, workloads) &&
             catalogue_add(catalogue, workloads, err) != ERR_OK) {
             return err_wrap(err, "stack %s", in_text_or_empty(stack, "name"));
         }
@@ -41,7 +43,7 @@ static enum err_code add_stacks(struct catalogue *catalogue, const json_t *hello
 }
 
 /* Adds what contradicts nothing: a host that is away does not keep others out. */
-static void add_leftovers(struct catalogue *catalogue, const json_t *hello)
+static void add_leftovers(struct catalogue *catalogue, json_t *seen, const json_t *hello)
 {
     size_t i;
     size_t w;
@@ -50,7 +52,12 @@ static void add_leftovers(struct catalogue *catalogue, const json_t *hello)
 
     json_array_foreach(json_object_get(hello, "stacks"), i, stack)
     {
-        json_array_foreach(json_object_get(stack, "catalogue"), w, workload)
+        json_t *workloads = json_object_get(stack, "catalogue");
+
+        if (!fleet_catalogues_see(seen, workloads)) {
+            continue;
+        }
+        json_array_foreach(workloads, w, workload)
         {
             json_t *alone = json_pack("[O]", workload);
             struct err ignored;
@@ -75,13 +82,15 @@ static const char *find_other(const struct fleet_host *host, const json_t *hello
     for (int i = 0; i < fleet->host_count && !name; i++) {
         const struct fleet_host *other = &fleet->hosts[i];
         struct catalogue *both = catalogue_new();
+        json_t *seen = json_array();
         struct err ignored;
 
         if (is_beside(host, other) &&
-            add_stacks(both, other->hello, &ignored) == ERR_OK &&
-            add_stacks(both, hello, &ignored) != ERR_OK) {
+            add_stacks(both, seen, other->hello, &ignored) == ERR_OK &&
+            add_stacks(both, seen, hello, &ignored) != ERR_OK) {
             name = other->name;
         }
+        json_decref(seen);
         catalogue_free(both);
     }
     return name;
@@ -95,23 +104,28 @@ static enum err_code take_catalogue(struct fleet_host *host, const json_t *hello
 {
     struct fleet *fleet = host->fleet;
     struct catalogue *whole = catalogue_new();
+    json_t *seen = json_array();
+    enum err_code code;
     struct err ignored;
 
     for (int i = 0; i < fleet->host_count; i++) {
         if (is_beside(host, &fleet->hosts[i])) {
-            add_stacks(whole, fleet->hosts[i].hello, &ignored); /* they were taken in */
+            add_stacks(whole, seen, fleet->hosts[i].hello,
+                       &ignored); /* they were taken in */
         }
     }
-    if (add_stacks(whole, hello, err) != ERR_OK) {
+    code = add_stacks(whole, seen, hello, err);
+    for (int i = 0; i < fleet->host_count && code == ERR_OK; i++) {
+        if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {
+            add_leftovers(whole, seen, fleet->hosts[i].hello);
+        }
+    }
+    json_decref(seen);
+    if (code != ERR_OK) {
         const char *other = find_other(host, hello);
 
         catalogue_free(whole);
-        return other ? err_wrap(err, "contradicts host %s", other) : err->code;
-    }
-    for (int i = 0; i < fleet->host_count; i++) {
-        if (&fleet->hosts[i] != host && !fleet->hosts[i].online) {
-            add_leftovers(whole, fleet->hosts[i].hello);
-        }
+        return other ? err_wrap(err, "contradicts host %s", other) : code;
     }
     catalogue_free(fleet->catalogue);
     fleet->catalogue = whole;
@@ -136,27 +150,35 @@ static void log_causes(const struct fleet_host *host, const json_t *hello)
     }
 }
 
-/* Which devices each host has, now that HOST said which, and why not others. */
-static void claim_devices(const struct fleet_host *host)
+static void find_refusal(struct fleet_host *host)
+{
+    char *refused = host->online ? fleet_claims_refused(host->fleet, host) : NULL;
+
+    if (refused && strcmp(host->refusal, refused) != 0) {
+        log_warning("host %s: %s", host->name, refused);
+    }
+    copy_text(host->refusal, sizeof host->refusal, refused ? refused : "");
+    free(refused);
+}
+
+/* Which devices each host has, now that HOST said which, and why not others.  False: it
+ * is as before for all others. */
+static bool claim_devices(struct fleet_host *host)
 {
     struct fleet *fleet = host->fleet;
+    bool others = fleet_claims_take(fleet, host);
 
-    fleet_claims_take(fleet, host);
-    for (int i = 0; i < fleet->host_count; i++) {
+    for (int i = 0; i < fleet->host_count && others; i++) {
         if (is_beside(host, &fleet->hosts[i])) {
             fleet_claims_take(fleet, &fleet->hosts[i]);
         }
     }
     for (int i = 0; i < fleet->host_count; i++) {
-        struct fleet_host *each = &fleet->hosts[i];
-        char *refused = each->online ? fleet_claims_refused(fleet, each) : NULL;
-
-        if (refused && strcmp(each->refusal, refused) != 0) {
-            log_warning("host %s: %s", each->name, refused);
+        if (others || &fleet->hosts[i] == host) {
+            find_refusal(&fleet->hosts[i]);
         }
-        copy_text(each->refusal, sizeof each->refusal, refused ? refused : "");
-        free(refused);
     }
+    return others;
 }
 
 /* The devices of HOST can be used. */
@@ -176,12 +198,13 @@ static void open_devices(struct fleet_host *host)
 static void bring_online(struct fleet_host *host)
 {
     struct fleet *fleet = host->fleet;
+    bool others;
 
     fleet_life_online(host);
-    claim_devices(host);
+    others = claim_devices(host);
     fleet_list_devices(fleet);
     for (int i = 0; i < fleet->host_count; i++) {
-        if (fleet->hosts[i].online) {
+        if (&fleet->hosts[i] == host || (others && fleet->hosts[i].online)) {
             open_devices(&fleet->hosts[i]);
         }
     }
@@ -196,6 +219,7 @@ static void take_hello(struct fleet_host *host, json_t *hello)
     json_incref(hello);
     json_decref(host->refused);
     host->refused = NULL;
+    fleet_catalogues_share(host->fleet, hello);
     if (take_catalogue(host, hello, &err) != ERR_OK) {
         if (strcmp(host->cause, err.message) != 0) {
             log_error("host %s: %s", host->name, err.message);
@@ -519,7 +543,8 @@ void fleet_free(struct fleet *fleet)
     free(fleet->hosts);
     free(fleet->standings);
     free(fleet->devices);
-    free(fleet->claims);
+    fleet_claims_release(fleet);
+    json_decref(fleet->catalogues);
     fleet_foreign_release(fleet);
     catalogue_free(fleet->catalogue);
     free(fleet);

@@ -7,19 +7,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 
-static struct fleet_claim *find(const struct fleet *fleet, const char *device)
-{
-    for (int i = 0; i < fleet->claim_count; i++) {
-        if (strcmp(fleet->claims[i].device, device) == 0) {
-            return &fleet->claims[i];
-        }
-    }
-    return NULL;
-}
-
 const struct fleet_host *fleet_claims_host(const struct fleet *fleet, const char *device)
 {
-    const struct fleet_claim *claim = find(fleet, device);
+    const struct fleet_claim *claim = lookup_get(&fleet->claim_of, device);
 
     return claim ? claim->host : NULL;
 }
@@ -62,6 +52,7 @@ struct asked {
     const struct fleet_host *host;
     const char *device; /* is looked for, */
     bool found;         /* and was found */
+    bool shared;        /* with another host */
     char *refusal;
 };
 
@@ -81,18 +72,31 @@ static bool has(const struct fleet_host *host, const char *device)
     return asked.found;
 }
 
+static void add(struct fleet *fleet, const char *device, const struct fleet_host *host)
+{
+    struct fleet_claim *claim = xcalloc(1, sizeof *claim);
+
+    claim->host = host;
+    copy_text(claim->device, sizeof claim->device, device);
+    fleet->claims =
+        xgrow(fleet->claims, fleet->claim_count, sizeof(struct fleet_claim *));
+    fleet->claims[fleet->claim_count++] = claim;
+    lookup_put(&fleet->claim_of, claim->device, claim);
+}
+
 static bool take(void *arg, const char *device)
 {
-    const struct asked *asked = arg;
+    struct asked *asked = arg;
     struct fleet *fleet = asked->fleet;
-    struct fleet_claim *claim = find(fleet, device);
+    struct fleet_claim *claim = lookup_get(&fleet->claim_of, device);
 
     if (!claim) {
-        fleet->claims = xgrow(fleet->claims, fleet->claim_count, sizeof *fleet->claims);
-        claim = &fleet->claims[fleet->claim_count++];
-        *claim = (struct fleet_claim){ .host = asked->host };
-        copy_text(claim->device, sizeof claim->device, device);
-    } else if (is_own_cpu(asked->host, device) && !is_own_cpu(claim->host, device)) {
+        add(fleet, device, asked->host);
+        return true;
+    }
+    claim->shared = claim->shared || claim->host != asked->host;
+    asked->shared = asked->shared || claim->shared;
+    if (is_own_cpu(asked->host, device) && !is_own_cpu(claim->host, device)) {
         log_warning("device %s is of host %s, and not of host %s", device,
                     asked->host->name, claim->host->name);
         claim->host = asked->host;
@@ -108,16 +112,31 @@ static bool take(void *arg, const char *device)
     return true;
 }
 
-void fleet_claims_take(struct fleet *fleet, const struct fleet_host *host)
+bool fleet_claims_take(struct fleet *fleet, const struct fleet_host *host)
 {
     struct asked asked = { .fleet = fleet, .host = host };
 
     for (int i = fleet->claim_count; i-- > 0;) {
-        if (fleet->claims[i].host == host && !has(host, fleet->claims[i].device)) {
+        struct fleet_claim *claim = fleet->claims[i];
+
+        if (claim->host == host && !has(host, claim->device)) {
+            asked.shared = asked.shared || claim->shared;
             fleet->claims[i] = fleet->claims[--fleet->claim_count];
+            lookup_remove(&fleet->claim_of, claim->device);
+            free(claim);
         }
     }
     each_device(host, take, &asked);
+    return asked.shared;
+}
+
+void fleet_claims_release(struct fleet *fleet)
+{
+    for (int i = 0; i < fleet->claim_count; i++) {
+        free(fleet->claims[i]);
+    }
+    free(fleet->claims);
+    lookup_release(&fleet->claim_of);
 }
 
 static bool refuse(void *arg, const char *device)

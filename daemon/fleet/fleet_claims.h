@@ -14,12 +14,14 @@
 #include "daemon/fleet/fleet_state.h"
 
 /* HOST said hello and is online: gives it the devices that are its own, and takes from it
- * what its hello no longer has.  Other hosts may then have gained some, when they are
- * asked again, or lost some. */
-void fleet_claims_take(struct fleet *fleet, const struct fleet_host *host);
+ * what its hello no longer has.  True: other hosts say that they have one of these, too,
+ * and may then have gained some, when they are asked again, or lost some. */
+bool fleet_claims_take(struct fleet *fleet, const struct fleet_host *host);
 
 /* The host that has DEVICE; NULL: none. */
 const struct fleet_host *fleet_claims_host(const struct fleet *fleet, const char *device);
+
+void fleet_claims_release(struct fleet *fleet);
 
 /* Why HOST does not have some device that it says it has; NULL: it has all.  Caller
  * frees. */

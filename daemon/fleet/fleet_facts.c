@@ -21,7 +21,8 @@ static bool is_released(const struct fleet_host *host)
            !host->held && !host->failed && !host->refused;
 }
 
-static void add_device(struct fleet *fleet, const struct fleet_host *host,
+/* Those of HOST, whose devices nobody else has, begin with FIRST. */
+static void add_device(struct fleet *fleet, const struct fleet_host *host, int first,
                        const json_t *stack, const json_t *device)
 {
     const char *id = in_text_or_empty(device, "id");
@@ -31,7 +32,7 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
     if (fleet_claims_host(fleet, id) != host) {
         return;
     }
-    for (int i = 0; i < fleet->device_count; i++) {
+    for (int i = first; i < fleet->device_count; i++) {
         const struct device_stack *other = &fleet->devices[i];
 
         if (strcmp(other->id, id) == 0) {
@@ -58,6 +59,7 @@ static void add_device(struct fleet *fleet, const struct fleet_host *host,
 
 static void add_devices(struct fleet *fleet, const struct fleet_host *host)
 {
+    int first = fleet->device_count;
     size_t s;
     size_t d;
     json_t *stack;
@@ -69,7 +71,7 @@ static void add_devices(struct fleet *fleet, const struct fleet_host *host)
 
         json_array_foreach(json_object_get(probe, "devices"), d, device)
         {
-            add_device(fleet, host, stack, device);
+            add_device(fleet, host, first, stack, device);
         }
     }
 }

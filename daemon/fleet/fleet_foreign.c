@@ -9,16 +9,6 @@
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_claims.h"
 
-static struct fleet_foreign *find(const struct fleet *fleet, const char *device)
-{
-    for (int i = 0; i < fleet->foreign_count; i++) {
-        if (strcmp(fleet->foreign[i].device, device) == 0) {
-            return &fleet->foreign[i];
-        }
-    }
-    return NULL;
-}
-
 static bool is_used(const struct fleet_foreign *f)
 {
     return f && json_array_size(f->processes) > 0;
@@ -61,7 +51,7 @@ static void take(struct fleet *fleet, const struct fleet_host *host, const json_
 {
     const char *id = in_text_or_empty(device, "id");
     json_t *processes = json_object_get(device, "foreign");
-    struct fleet_foreign *f = find(fleet, id);
+    struct fleet_foreign *f = lookup_get(&fleet->foreign_of, id);
     bool was_used = is_used(f);
 
     if (fleet_claims_host(fleet, id) != host ||
@@ -69,11 +59,13 @@ static void take(struct fleet *fleet, const struct fleet_host *host, const json_
         return;
     }
     if (!f) {
-        fleet->foreign =
-            xgrow(fleet->foreign, fleet->foreign_count, sizeof *fleet->foreign);
-        f = &fleet->foreign[fleet->foreign_count++];
-        *f = (struct fleet_foreign){ .since_ms = clock_wall_ms() };
+        f = xcalloc(1, sizeof *f);
+        f->since_ms = clock_wall_ms();
         copy_text(f->device, sizeof f->device, id);
+        fleet->foreign =
+            xgrow(fleet->foreign, fleet->foreign_count, sizeof(struct fleet_foreign *));
+        fleet->foreign[fleet->foreign_count++] = f;
+        lookup_put(&fleet->foreign_of, f->device, f);
     }
     if (was_used != (json_array_size(processes) > 0)) {
         f->since_ms = clock_wall_ms();
@@ -99,9 +91,13 @@ void fleet_foreign_take(struct fleet *fleet, const struct fleet_host *host,
 void fleet_foreign_forget(struct fleet *fleet, const struct fleet_host *host)
 {
     for (int i = fleet->foreign_count; i-- > 0;) {
-        if (fleet_claims_host(fleet, fleet->foreign[i].device) == host) {
-            json_decref(fleet->foreign[i].processes);
+        struct fleet_foreign *f = fleet->foreign[i];
+
+        if (fleet_claims_host(fleet, f->device) == host) {
             fleet->foreign[i] = fleet->foreign[--fleet->foreign_count];
+            lookup_remove(&fleet->foreign_of, f->device);
+            json_decref(f->processes);
+            free(f);
         }
     }
 }
@@ -124,7 +120,7 @@ static bool is_awaited(const struct fleet *fleet, const char *device)
 
 bool fleet_foreign_waits(const struct fleet *fleet, const char *device)
 {
-    const struct fleet_foreign *f = find(fleet, device);
+    const struct fleet_foreign *f = lookup_get(&fleet->foreign_of, device);
 
     return fleet->options.config->foreign_waits &&
            (f ? is_used(f) : is_awaited(fleet, device));
@@ -135,7 +131,7 @@ json_t *fleet_foreign_json(const struct fleet *fleet)
     json_t *list = json_array();
 
     for (int i = 0; i < fleet->foreign_count; i++) {
-        const struct fleet_foreign *f = &fleet->foreign[i];
+        const struct fleet_foreign *f = fleet->foreign[i];
         char since[CLOCK_RFC3339_SIZE];
 
         clock_rfc3339(f->since_ms, since);
@@ -150,7 +146,9 @@ json_t *fleet_foreign_json(const struct fleet *fleet)
 void fleet_foreign_release(struct fleet *fleet)
 {
     for (int i = 0; i < fleet->foreign_count; i++) {
-        json_decref(fleet->foreign[i].processes);
+        json_decref(fleet->foreign[i]->processes);
+        free(fleet->foreign[i]);
     }
     free(fleet->foreign);
+    lookup_release(&fleet->foreign_of);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "daemon/base/lookup.h"
 #include "daemon/config/config.h"
 #include "daemon/evidence/catalogue.h"
 #include "daemon/fleet/fleet_hooks.h"
@@ -86,6 +87,7 @@ struct fleet_claim {
     char device[CASE_TITLE_SIZE];
     const struct fleet_host *host;
     bool contested; /* by another host that was online at the same time */
+    bool shared;    /* another host said once that it has it */
 };
 
 /* Who else uses a device (daemon/fleet/fleet_foreign.h). */
@@ -105,12 +107,15 @@ struct fleet {
     bool any_needed;                  /* some host is kept where needed */
     bool left; /* a host went away: those that contradicted it are to be heard again */
     struct catalogue *catalogue;
+    json_t *catalogues; /* array: one of those that stacks have alike, which they share */
     struct device_stack *devices;
     int device_count;
-    struct fleet_claim *claims;
+    struct fleet_claim **claims;
     int claim_count;
-    struct fleet_foreign *foreign;
+    struct lookup claim_of; /* a device */
+    struct fleet_foreign **foreign;
     int foreign_count;
+    struct lookup foreign_of; /* a device */
     char not_ready[512];
     bool closing;
     int open_links;

@@ -101,7 +101,7 @@ static void check_devices(const struct job_request *request,
     struct choices ids = { .count = 0 };
     struct choices stacks = { .count = 0 };
 
-    for (int i = 0; i < device_count; i++) {
+    for (int i = 0; i < device_count && (request->devices || request->stacks); i++) {
         choices_add(&ids, devices[i].id);
         choices_add(&stacks, devices[i].stack);
     }
@@ -178,7 +178,8 @@ static bool stack_chosen(const struct expansion *x, const struct device_stack *d
     if (x->request->stacks || x->request->all_stacks || x->request->survey) {
         return true;
     }
-    for (const struct device_stack *other = x->devices; other < d; other++) {
+    for (const struct device_stack *other = x->devices; other < d && !d->is_default;
+         other++) {
         if (strcmp(other->id, d->id) == 0 && device_has(other, w)) {
             return false;
         }

@@ -27,10 +27,11 @@
 
 struct scheduler;
 
-/* What to run.  Borrowed from the scheduler: valid until the item's run is finished. */
+/* What to run.  Borrowed from the scheduler: valid until it is told or asked anything
+ * else. */
 struct scheduler_pick {
     const char *job;
-    const struct job_item *item;
+    const struct job_item *item; /* its number, case, device, stack and options */
     int iterations;
     int64_t timeout_ms;
     struct challenge_offer challenge;
@@ -94,8 +95,7 @@ bool scheduler_progress(const struct scheduler *scheduler, const char *job,
 /* Whether an open job has runs for DEVICE, or one in flight. */
 bool scheduler_uses(const struct scheduler *scheduler, const char *device);
 
-/* Calls VISIT for each device for which an open job has runs, or one in flight; for some
- * more than once. */
+/* Calls VISIT for each device for which an open job has runs, or one in flight. */
 void scheduler_each_device(const struct scheduler *scheduler,
                            void (*visit)(void *arg, const char *device), void *arg);
 

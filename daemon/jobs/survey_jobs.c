@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/expand.h"
 
@@ -48,17 +49,6 @@ static enum err_code add_job(const struct fleet_part *fleet, const char *device,
     return code;
 }
 
-/* A device is there once with each of its stacks. */
-static bool is_first(const struct fleet_part *fleet, int index)
-{
-    for (int i = 0; i < index; i++) {
-        if (strcmp(fleet->devices[i].id, fleet->devices[index].id) == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* Whether a survey measures anything there; elsewhere a job would be refused as empty. */
 static bool has_work(const struct device_stack *device)
 {
@@ -74,45 +64,75 @@ static bool has_work(const struct device_stack *device)
     return device->catalogue == NULL;
 }
 
-static enum err_code add_stacks(const struct fleet_part *fleet, const char *device,
-                                struct survey_jobs *jobs, struct problems *problems)
+static enum err_code add_stacks(const struct fleet_part *part, struct survey_jobs *jobs,
+                                struct problems *problems)
 {
     enum err_code code = ERR_OK;
 
-    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
-        if (strcmp(fleet->devices[i].id, device) == 0 && has_work(&fleet->devices[i])) {
-            code = add_job(fleet, device, fleet->devices[i].stack, jobs, problems);
+    for (int i = 0; i < part->device_count && code == ERR_OK; i++) {
+        if (has_work(&part->devices[i])) {
+            code = add_job(part, part->devices[i].id, part->devices[i].stack, jobs,
+                           problems);
         }
     }
     return code;
 }
 
-/* One job for DEVICE, or, where that is too large, one for each of its stacks. */
-static enum err_code add_device(const struct fleet_part *fleet, const char *device,
-                                struct survey_jobs *jobs, struct problems *problems)
+/* One job for the device of PART, or, where that is too large, one for each of its
+ * stacks. */
+static enum err_code add_device(const struct fleet_part *part, struct survey_jobs *jobs,
+                                struct problems *problems)
 {
-    enum err_code code = add_job(fleet, device, NULL, jobs, problems);
+    enum err_code code = add_job(part, part->devices[0].id, NULL, jobs, problems);
 
     if (code == ERR_INVALID) {
         problems_release(problems);
-        code = add_stacks(fleet, device, jobs, problems);
+        code = add_stacks(part, jobs, problems);
     }
     return code;
 }
 
+/* A device is there once with each of its stacks. */
+struct grouped {
+    struct device_stack *stacks;
+    int count;
+};
+
+static void group(struct grouped *device, const struct device_stack *stack)
+{
+    device->stacks = xgrow(device->stacks, device->count, sizeof *device->stacks);
+    device->stacks[device->count++] = *stack;
+}
+
+/* Looks at no device for the sake of another: there may be thousands. */
 static enum err_code add_devices(const struct fleet_part *fleet, struct survey_jobs *jobs,
                                  struct problems *problems)
 {
+    struct grouped *devices = xcalloc((size_t)fleet->device_count + 1, sizeof *devices);
+    struct lookup device_of = { .slots = NULL };
     enum err_code code = ERR_OK;
+    int count = 0;
 
-    for (int i = 0; i < fleet->device_count && code == ERR_OK; i++) {
-        const struct device_stack *device = &fleet->devices[i];
+    for (int i = 0; i < fleet->device_count; i++) {
+        struct grouped *device = lookup_get(&device_of, fleet->devices[i].id);
 
-        if (!device_is_there(device) || !is_first(fleet, i)) {
-            continue;
+        if (!device) {
+            device = &devices[count++];
+            lookup_put(&device_of, fleet->devices[i].id, device);
         }
-        code = add_device(fleet, device->id, jobs, problems);
+        group(device, &fleet->devices[i]);
     }
+    for (int i = 0; i < count; i++) {
+        const struct fleet_part part = { fleet->catalogue, devices[i].stacks,
+                                         devices[i].count };
+
+        if (code == ERR_OK && device_is_there(&part.devices[0])) {
+            code = add_device(&part, jobs, problems);
+        }
+        free(devices[i].stacks);
+    }
+    lookup_release(&device_of);
+    free(devices);
     return code;
 }
 
@@ -136,11 +156,24 @@ enum err_code survey_jobs_of_device(const struct catalogue *catalogue,
                                     const char *device, struct survey_jobs *ret_jobs,
                                     struct problems *ret_problems)
 {
-    const struct fleet_part fleet = { catalogue, devices, device_count };
+    struct grouped grouped = { NULL, 0 };
+    struct fleet_part part = { .catalogue = catalogue };
+    enum err_code code;
 
     *ret_jobs = (struct survey_jobs){ 0 };
-    return conclude(add_device(&fleet, device, ret_jobs, ret_problems), ret_jobs,
-                    ret_problems);
+    for (int i = 0; i < device_count; i++) {
+        if (strcmp(devices[i].id, device) == 0) {
+            group(&grouped, &devices[i]);
+        }
+    }
+    part.devices = grouped.stacks;
+    part.device_count = grouped.count;
+    code = grouped.count > 0
+               ? add_device(&part, ret_jobs, ret_problems)
+               : add_job(&(struct fleet_part){ catalogue, devices, device_count }, device,
+                         NULL, ret_jobs, ret_problems);
+    free(grouped.stacks);
+    return conclude(code, ret_jobs, ret_problems);
 }
 
 /* Only the size of a survey's request can be wrong: too large, or nothing. */

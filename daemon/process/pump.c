@@ -71,6 +71,13 @@ void pump_kick(struct pump *pump)
     }
 }
 
+void pump_run(struct pump *pump)
+{
+    if (!pump->running) {
+        run_now(pump);
+    }
+}
+
 void pump_close(struct pump *pump)
 {
     if (!uv_is_closing((uv_handle_t *)&pump->poll)) {

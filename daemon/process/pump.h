@@ -27,6 +27,9 @@ void pump_open(struct pump *pump, uv_loop_t *loop, int fd, int64_t (*run)(void *
 /* Runs it soon, once, however often it is kicked.  Loop thread. */
 void pump_kick(struct pump *pump);
 
+/* Runs it now, unless it runs. */
+void pump_run(struct pump *pump);
+
 /* Stops; its handles are gone after the loop has run once more. */
 void pump_close(struct pump *pump);
 

@@ -18,12 +18,26 @@ static void alloc_cb(uv_handle_t *handle, size_t suggested, uv_buf_t *ret_buf)
     *ret_buf = uv_buf_init(scratch, sizeof scratch);
 }
 
+static struct {
+    void (*call)(void *arg);
+    void *arg;
+} breath;
+
+void stream_readers_breathe(void (*breathe)(void *arg), void *arg)
+{
+    breath.call = breathe;
+    breath.arg = arg;
+}
+
 static void read_cb(uv_stream_t *stream, ssize_t length, const uv_buf_t *buf)
 {
     struct stream_reader *reader = stream->data;
 
     if (length > 0) {
         reader->bytes(reader->arg, buf->base, (size_t)length);
+        if (breath.call) {
+            breath.call(breath.arg);
+        }
     } else if (length < 0) {
         uv_read_stop(stream);
         reader->ended = true;

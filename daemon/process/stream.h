@@ -58,4 +58,8 @@ size_t stream_writer_queued(const struct stream_writer *writer);
 /* Drops what is queued; CLOSED(arg) is called once the handle is gone.  Once. */
 void stream_writer_close(struct stream_writer *writer, void (*closed)(void *arg));
 
+/* BREATHE(arg) is called after whatever any reader was given: where hundreds of streams
+ * have something to say at once, others have turns in between.  NULL: nothing is. */
+void stream_readers_breathe(void (*breathe)(void *arg), void *arg);
+
 #endif

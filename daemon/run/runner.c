@@ -6,6 +6,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
@@ -46,6 +47,8 @@ struct runner {
     struct runner_hooks hooks;
     struct slot **slots;
     int count;
+    struct lookup slot_of; /* a device */
+    struct lookup running; /* a run: the slot in which it is, while SLOT_RUNNING */
     bool stopped;
 };
 
@@ -81,21 +84,17 @@ void runner_free(struct runner *r)
         free(r->slots[i]);
     }
     free(r->slots);
+    lookup_release(&r->slot_of);
+    lookup_release(&r->running);
     free(r);
 }
 
 static struct slot *slot_of_run(struct runner *r, const struct link *link,
                                 const char *run)
 {
-    for (int i = 0; i < r->count; i++) {
-        struct slot *slot = r->slots[i];
+    struct slot *slot = lookup_get(&r->running, run);
 
-        if (slot->state == SLOT_RUNNING && slot->link == link &&
-            strcmp(slot->intent.id, run) == 0) {
-            return slot;
-        }
-    }
-    return NULL;
+    return slot && slot->link == link ? slot : NULL;
 }
 
 static enum err_code store_result(struct tx *tx, void *arg, struct err *err)
@@ -151,6 +150,7 @@ static void result_stored(void *arg, const struct err *err)
 
 static void finish(struct slot *slot)
 {
+    lookup_remove(&slot->runner->running, slot->intent.id);
     slot->state = SLOT_FINISHING;
     copy_text(slot->run.id, sizeof slot->run.id, slot->intent.id);
     slot->run.finished = true;
@@ -199,6 +199,7 @@ static void start(struct slot *slot)
     }
     slot->has_judge = true;
     slot->state = SLOT_RUNNING;
+    lookup_put(&slot->runner->running, slot->intent.id, slot);
     slot->started_monotonic_ms = clock_monotonic_ms();
     link_run(slot->link, &run);
 }
@@ -263,17 +264,15 @@ static void next_run(struct slot *slot)
 void runner_device_online(struct runner *r, const char *device, struct link *link,
                           const char *boot_id)
 {
-    struct slot *slot = NULL;
+    struct slot *slot = lookup_get(&r->slot_of, device);
 
-    for (int i = 0; i < r->count && !slot; i++) {
-        slot = strcmp(r->slots[i]->device, device) == 0 ? r->slots[i] : NULL;
-    }
     if (!slot) {
         slot = xcalloc(1, sizeof *slot);
         slot->runner = r;
         copy_text(slot->device, sizeof slot->device, device);
         r->slots = xgrow(r->slots, r->count, sizeof(struct slot *));
         r->slots[r->count++] = slot;
+        lookup_put(&r->slot_of, slot->device, slot);
     }
     if (slot->state == SLOT_RUNNING && slot->link != link) {
         link_cancel(slot->link, slot->intent.id);
@@ -370,12 +369,9 @@ void runner_cancel_all(struct runner *r, const char *cause)
 
 bool runner_uses(const struct runner *r, const char *device)
 {
-    for (int i = 0; i < r->count; i++) {
-        if (strcmp(r->slots[i]->device, device) == 0) {
-            return r->slots[i]->state != SLOT_IDLE;
-        }
-    }
-    return false;
+    const struct slot *slot = lookup_get(&r->slot_of, device);
+
+    return slot && slot->state != SLOT_IDLE;
 }
 
 int runner_busy(const struct runner *r)

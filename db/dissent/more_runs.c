@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/settle.h"
 #include "db/tx.h"
 
 /* The items of a job with the case, conditions and stack of item ?2 of job ?1. */
@@ -17,22 +18,75 @@
     " AND d.device = i.device AND d.options = i.options"                                 \
     " AND d.last_run > (SELECT id FROM job WHERE number = ?1))"
 
+/* The first item from FROM on that measures RUN's cell in the same way and is not done,
+ * not counting RUN's own; -1: there is none. */
+static enum err_code find_open(struct tx *tx, const struct run_record *run, int64_t job,
+                               int from, int *ret_item, struct err *err)
+{
+    *ret_item = -1;
+    return tx_fetch(tx, TX_TARGETS(ret_item), err,
+                    "SELECT i.seq" ALIKE
+                    " AND i.seq >= ?4 AND i.given_up_reason IS NULL"
+                    " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted" MEASURES_CELL
+                    " ORDER BY i.seq LIMIT 1",
+                    job, run->item, run->cell, from);
+}
+
+/* Whether RUN is the last of those that the job wants of its cell so far.  Where it was
+ * seen that it was not is looked at first: many devices are done one after another. */
+static enum err_code is_last(struct tx *tx, const struct run_record *run, int64_t job,
+                             bool *ret_last, struct err *err)
+{
+    int *seen = &tx->seen_open[(uint64_t)(job * 31 + run->cell) % TX_SEEN_OPEN];
+    int item = -1;
+
+    if (find_open(tx, run, job, *seen, &item, err) != ERR_OK ||
+        (item < 0 && *seen > 0 && find_open(tx, run, job, 0, &item, err) != ERR_OK)) {
+        return err->code;
+    }
+    *ret_last = item < 0;
+    *seen = item < 0 ? 0 : item;
+    return ERR_OK;
+}
+
+#define NOT_SETTLED "agreement IN ('undecided', 'disagree')"
+
+/* Whether RUN's own item is done with it, in a job that may grow, and what its cell shows
+ * is not settled, or not judged yet. */
+static enum err_code may_grow(struct tx *tx, const struct run_record *run, int64_t job,
+                              bool *ret_may, struct err *err)
+{
+    *ret_may = false;
+    return tx_fetch(tx, TX_TARGETS(ret_may), err,
+                    "SELECT (?4 OR (SELECT " NOT_SETTLED
+                    " FROM cell WHERE id = ?3))"
+                    " AND (i.runs_answered + 1 >= i.runs_wanted"
+                    " OR i.given_up_reason IS NOT NULL)"
+                    " AND (SELECT state = 'running' FROM job WHERE number = ?1)"
+                    " AND NOT EXISTS (SELECT 1 FROM localisation WHERE job = ?1)"
+                    " FROM job_item i WHERE i.job = ?1 AND i.seq = ?2",
+                    job, run->item, run->cell, cells_settle_waits(tx, run->cell));
+}
+
 /* Whether RUN is the last of those that the job wants of its cell so far, and what they
  * show is not settled. */
 static enum err_code is_due(struct tx *tx, const struct run_record *run, int64_t job,
                             bool *ret_due, struct err *err)
 {
+    bool last = false;
+    enum err_code code = may_grow(tx, run, job, &last, err);
+
     *ret_due = false;
-    return tx_fetch(tx, TX_TARGETS(ret_due), err,
-                    "SELECT (SELECT agreement IN ('undecided', 'disagree') FROM cell"
-                    " WHERE id = ?3)"
-                    " AND (SELECT state = 'running' FROM job WHERE number = ?1)"
-                    " AND NOT EXISTS (SELECT 1 FROM localisation WHERE job = ?1)"
-                    " AND NOT EXISTS (SELECT 1" ALIKE
-                    " AND i.given_up_reason IS NULL"
-                    " AND i.runs_answered + (i.seq = ?2) < i.runs_wanted" MEASURES_CELL
-                    ")",
-                    job, run->item, run->cell);
+    if (code == ERR_OK && last) {
+        code = is_last(tx, run, job, &last, err);
+    }
+    if (code == ERR_OK && last) {
+        code = cells_settle_one(tx, run->cell, err);
+    }
+    return code == ERR_OK && last
+               ? tx_fetch(tx, TX_TARGETS(ret_due), err,
+                          "SELECT " NOT_SETTLED " FROM cell WHERE id = ?", run->cell)
+               : code;
 }
 
 /* The item of run's kind on DEVICE that can still grow; -1: there is none. */

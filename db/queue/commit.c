@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "daemon/base/log.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/opening.h"
 #include "db/tx.h"
 
@@ -26,11 +27,13 @@ static bool run_write(struct tx *tx, struct work *w)
     if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
         return !sqlite3_get_autocommit(tx->db);
     }
+    cells_settle_mark(tx);
     w->result.code = ERR_OK;
     if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
         w->result.code = ERR_OK;
     } else if (!sqlite3_get_autocommit(tx->db)) {
         tx_run(tx, &ignored, "ROLLBACK TO work");
+        cells_settle_back(tx);
     }
     if (sqlite3_get_autocommit(tx->db)) {
         if (w->result.code == ERR_OK) {
@@ -99,6 +102,7 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         give_up(tx);
         return NULL;
     }
+    cells_settle_begin(tx);
     changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {
@@ -107,7 +111,8 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         }
     }
     changed = sqlite3_total_changes64(tx->db) != changes;
-    if ((changed && commits_count(tx, &commits, &err) != ERR_OK) ||
+    if (cells_settle(tx, &err) != ERR_OK ||
+        (changed && commits_count(tx, &commits, &err) != ERR_OK) ||
         tx_run(tx, &err, "COMMIT") != ERR_OK) {
         fail_all(first, NULL, &err);
         give_up(tx);

@@ -96,6 +96,10 @@ struct shown {
     char verdict[CASE_NAME_SIZE];
 };
 
+/* Where a cell has one digest, which the device showed, all its equals showed it: there
+ * may be thousands, and whether there is one is all that matters. */
+#define ONE_DIGEST "c.distinct_digests = 1 AND d.device IS NOT NULL"
+
 static enum err_code load_shown(struct tx *tx, const char *device,
                                 const struct item *item, struct shown *ret,
                                 struct err *err)
@@ -108,12 +112,15 @@ static enum err_code load_shown(struct tx *tx, const char *device,
                     "SELECT c.verdict, EXISTS (SELECT 1 FROM cell_dissenter x"
                     " WHERE x.cell = c.id AND x.device = ?2),"
                     " d.device IS NOT NULL, d.device IS NOT NULL AND d.digest IS NULL,"
+                    " iif(" ONE_DIGEST ", EXISTS (SELECT 1 FROM cell_device y"
+                    " WHERE y.cell = c.id AND y.options = ?3 AND y.device <> ?2),"
                     " (SELECT count(DISTINCT y.device) FROM cell_device y"
                     " WHERE y.cell = c.id AND y.options = ?3 AND y.device <> ?2"
-                    " AND y.digest = d.digest),"
-                    " (SELECT count(*) FROM cell_device y WHERE y.cell = c.id"
+                    " AND y.digest = d.digest)),"
+                    " iif(" ONE_DIGEST ", 0, (SELECT count(*) FROM cell_device y"
+                    " WHERE y.cell = c.id"
                     " AND y.options = ?3 AND y.device <> ?2 AND y.digest IS NOT d.digest"
-                    " AND y.state = " DEVICE_STATE_NOW("?2") ")"
+                    " AND y.state = " DEVICE_STATE_NOW("?2") "))"
                     " FROM cell c LEFT JOIN cell_device d ON d.cell = c.id"
                     " AND d.device = ?2 AND d.options = ?3"
                     " AND d.state = " DEVICE_STATE_NOW("?2") " WHERE c.id = ?1",

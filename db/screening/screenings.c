@@ -244,10 +244,12 @@ enum err_code screenings_plan(struct tx *tx, const struct job *jobs, int job_cou
 
         if (jobs_insert(tx, &jobs[i], NULL, existing, err) != ERR_OK ||
             tx_run(tx, err,
-                   "INSERT INTO screening_job (screening, job) SELECT s.number, j.number"
-                   " FROM job j, screening s INDEXED BY screening_open WHERE j.id = ?"
-                   " AND s.outcome IS NULL AND s.planned_ms IS NULL AND s.device IN"
-                   " (SELECT i.device FROM job_item i WHERE i.job = j.number)",
+                   "INSERT INTO screening_job (screening, job)"
+                   " SELECT DISTINCT s.number, j.number FROM job j"
+                   " CROSS JOIN job_item i ON i.job = j.number"
+                   " CROSS JOIN screening s INDEXED BY screening_device"
+                   " ON s.device = i.device WHERE j.id = ?"
+                   " AND s.outcome IS NULL AND s.planned_ms IS NULL",
                    jobs[i].id) != ERR_OK) {
             return err->code;
         }

@@ -1,5 +1,6 @@
-/* How fast results become durable: bench-ingest store|whole|raw FOLDER RUNS [CELLS], and
- * how fast old ones are folded: bench-ingest fold FOLDER RUNS, after `store` or `whole`
+/* How fast results become durable: bench-ingest store|whole|raw FOLDER RUNS [CELLS
+ * [DEVICES]], and how fast old ones are folded: bench-ingest fold FOLDER RUNS, after
+ * `store` or `whole`
  *
  *   store  runs_finish on the writer thread, WINDOW results outstanding
  *   whole  a run's three writes: intent, started, result
@@ -7,7 +8,7 @@
  * WINDOW rows a commit, the same durability
  *
  * Prints {"runs":…,"seconds":…,"cpu_seconds":…}.  FOLDER is empty, and holds the database
- * afterwards: CELLS cells (32), every other one a control that varies. */
+ * afterwards: CELLS cells (32) of DEVICES (1), every other one a control that varies. */
 #include <inttypes.h>
 #include <poll.h>
 #include <sqlite3.h>
@@ -54,7 +55,7 @@ struct cost {
 
 struct bench {
     struct store *store;
-    int runs, cells, next, outstanding;
+    int runs, cells, devices, next, outstanding;
     store_fn first; /* step of every run */
     struct step *steps;
 };
@@ -70,14 +71,20 @@ static void make_id(char kind, int n, char ret_id[ID_SIZE])
     snprintf(ret_id, ID_SIZE, "01%c%023d", kind, n);
 }
 
-static void fill_run(int n, int cells, struct run_record *run,
+static void name_device(int n, char *ret_name, size_t size)
+{
+    snprintf(ret_name, size, "cpu:host-%04d", n);
+}
+
+/* Items are cell by cell, device by device. */
+static void fill_run(int n, int cells, int devices, struct run_record *run,
                      struct run_digest *ret_digest)
 {
     bool is_control = n % VARIANTS == 0;
     int result = is_control ? n / cells % 7 : 0;
 
     *run = (struct run_record){ .outcome = OUTCOME_COMPLETED,
-                                .item = n % cells,
+                                .item = n % (cells * devices),
                                 .intent_ms = 1000 + n,
                                 .started_ms = 2000 + n,
                                 .finished_ms = 3000 + n,
@@ -99,8 +106,8 @@ static void fill_run(int n, int cells, struct run_record *run,
     snprintf(run->weight_sum, sizeof run->weight_sum, "%016x", result);
     snprintf(run->loss, sizeof run->loss, "%016x", result);
     snprintf(run->algorithm, sizeof run->algorithm, "in order, fixed tree of images");
-    snprintf(run->device, sizeof run->device, "cpu:host-a");
-    snprintf(run->device_read_back, sizeof run->device_read_back, "cpu:host-a");
+    name_device(n / cells % devices, run->device, sizeof run->device);
+    name_device(n / cells % devices, run->device_read_back, sizeof run->device_read_back);
     /* As workers do: the first of each cell compare what they computed. */
     run->check.state = CHECK_KNOWN;
     if (n < cells || (is_control && n < 2 * cells)) {
@@ -124,7 +131,7 @@ static enum err_code finish(struct tx *tx, void *arg, struct err *err)
                                  .environment_title = "cpu AMD EPYC 2 threads",
                                  .libraries_json = LIBRARIES };
 
-    fill_run(step->run, step->bench->cells, &run, &digest);
+    fill_run(step->run, step->bench->cells, step->bench->devices, &run, &digest);
     return runs_finish(tx, &result, &effect, err);
 }
 
@@ -141,7 +148,8 @@ static enum err_code start(struct tx *tx, void *arg, struct err *err)
 static enum err_code begin(struct tx *tx, void *arg, struct err *err)
 {
     const struct step *step = arg;
-    struct run_intent intent = { .item = step->run % step->bench->cells,
+    const struct bench *bench = step->bench;
+    struct run_intent intent = { .item = step->run % (bench->cells * bench->devices),
                                  .intent_ms = 1000 + step->run };
 
     make_id('R', step->run, intent.id);
@@ -163,32 +171,33 @@ static enum err_code begin_all(struct tx *tx, void *arg, struct err *err)
 static enum err_code insert_job(struct tx *tx, void *arg, struct err *err)
 {
     const struct bench *bench = arg;
-    struct job_item *items = xcalloc((size_t)bench->cells, sizeof *items);
+    const int count = bench->cells * bench->devices;
+    struct job_item *items = xcalloc((size_t)count, sizeof *items);
     static char request[] = "{}";
     struct job job = { .iterations = 10,
                        .timeout_ms = 60000,
                        .created_ms = 1,
                        .request = request,
                        .items = items,
-                       .item_count = bench->cells };
+                       .item_count = count };
     char existing[ID_SIZE];
     enum err_code code;
 
     make_id('J', 0, job.id);
-    for (int i = 0; i < bench->cells; i++) {
+    for (int i = 0; i < count; i++) {
         struct job_item *item = &items[i];
 
         *item = (struct job_item){ .seq = i,
                                    .key = { .version = 1, .seed = 1 },
-                                   .runs_wanted = bench->runs / bench->cells + 1,
+                                   .runs_wanted = bench->runs / count + 1,
                                    .is_control = i % VARIANTS == 0 };
         snprintf(item->key.workload, sizeof item->key.workload, "workload_%05d",
-                 i / VARIANTS);
+                 i % bench->cells / VARIANTS);
         snprintf(item->key.variant, sizeof item->key.variant, "%s",
                  item->is_control ? "unordered" : "ordered");
         snprintf(item->key.size, sizeof item->key.size, "small");
         snprintf(item->key.dtype, sizeof item->key.dtype, "float32");
-        snprintf(item->device, sizeof item->device, "cpu:host-a");
+        name_device(i / bench->cells, item->device, sizeof item->device);
         snprintf(item->stack, sizeof item->stack, "cpu");
         job.runs_total += item->runs_wanted;
     }
@@ -246,12 +255,13 @@ static struct cost since(const struct cost *from)
     return (struct cost){ clock_monotonic_ns() - from->wall, cpu_ns() - from->cpu };
 }
 
-static struct cost through_the_store(const char *folder, int runs, int cells, bool whole)
+static struct cost through_the_store(const char *folder, int runs, int cells, int devices,
+                                     bool whole)
 {
     static const struct store_options options = { .readers = 1 };
-    struct bench bench = { .runs = runs,
-                           .cells = cells,
-                           .first = whole ? begin : finish };
+    struct bench bench = {
+        .runs = runs, .cells = cells, .devices = devices, .first = whole ? begin : finish
+    };
     char *path = xasprintf("%s/reprod.db", folder);
     struct err err;
     struct cost from = { 0, 0 };
@@ -292,7 +302,7 @@ static enum err_code end_job(struct tx *tx, void *arg, struct err *err)
     struct run_result result = { .run = &run, .digests = &digest, .digest_count = 1 };
     char job[ID_SIZE];
 
-    fill_run(step.run, bench->cells, &run, &digest);
+    fill_run(step.run, bench->cells, bench->devices, &run, &digest);
     run.finished_ms += later_ms;
     result.environment_json = ENVIRONMENT;
     result.environment_title = "cpu AMD EPYC 2 threads";
@@ -327,7 +337,7 @@ static int by_time(const void *a, const void *b)
 static struct cost fold_all(const char *folder, int runs)
 {
     static const struct store_options options = { .readers = 1 };
-    struct bench bench = { .runs = runs, .cells = CELLS_DEFAULT };
+    struct bench bench = { .runs = runs, .cells = CELLS_DEFAULT, .devices = 1 };
     struct folding f = { .retention = { .days = 1, .runs = 100, .at_once = 200 } };
     int64_t *slices = xcalloc((size_t)runs, sizeof *slices);
     char *path = xasprintf("%s/reprod.db", folder);
@@ -423,7 +433,7 @@ static struct cost raw(const char *folder, int runs)
         if (i % WINDOW == 0) {
             execute(db, i ? "COMMIT; BEGIN IMMEDIATE" : "BEGIN IMMEDIATE");
         }
-        fill_run(i, CELLS_DEFAULT, &run, &digest);
+        fill_run(i, CELLS_DEFAULT, 1, &run, &digest);
         insert_raw(db, insert, &run);
     }
     execute(db, "COMMIT");
@@ -436,19 +446,20 @@ static struct cost raw(const char *folder, int runs)
 
 int main(int argc, char **argv)
 {
-    bool complete = argc == 4 || argc == 5;
+    bool complete = argc >= 4 && argc <= 6;
     const char *kind = complete ? argv[1] : "";
     int runs = complete ? (int)strtol(argv[3], NULL, 10) : 0;
-    int cells = argc == 5 ? (int)strtol(argv[4], NULL, 10) : CELLS_DEFAULT;
+    int cells = argc >= 5 ? (int)strtol(argv[4], NULL, 10) : CELLS_DEFAULT;
+    int devices = argc == 6 ? (int)strtol(argv[5], NULL, 10) : 1;
     struct cost cost;
 
-    if (runs < 1 || cells < VARIANTS) {
-        fail("usage", "bench-ingest store|whole|raw|fold FOLDER RUNS [CELLS]");
+    if (runs < 1 || cells < VARIANTS || devices < 1) {
+        fail("usage", "bench-ingest store|whole|raw|fold FOLDER RUNS [CELLS [DEVICES]]");
     }
-    cost = strcmp(kind, "raw") == 0 ? raw(argv[2], runs)
-           : strcmp(kind, "fold") == 0
-               ? fold_all(argv[2], runs)
-               : through_the_store(argv[2], runs, cells, strcmp(kind, "whole") == 0);
+    cost = strcmp(kind, "raw") == 0    ? raw(argv[2], runs)
+           : strcmp(kind, "fold") == 0 ? fold_all(argv[2], runs)
+                                       : through_the_store(argv[2], runs, cells, devices,
+                                                           strcmp(kind, "whole") == 0);
     printf("{\"runs\":%d,\"seconds\":%.6f,\"cpu_seconds\":%.6f}\n", runs,
            (double)cost.wall / 1e9, (double)cost.cpu / 1e9);
     return 0;

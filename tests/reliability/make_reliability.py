@@ -218,8 +218,48 @@ def counts_or_text(found):
     return ", ".join(f"{name} {number(value) if isinstance(value, int) else value}" for name, value in found.items())
 
 
+def scale(result):
+    found = result["found"]
+
+    def ingested(name):
+        of = found[name]
+        busy = of.get("latencies", {})
+        return (name, number(of["runs"]), of["seconds"], number(of["runs_a_second"]), number(of["results_a_second"]),
+                of["processor_us_a_run"], of["loop_us_a_run"], of["agents_us_a_run"], busy.get("p50_ms", ""), busy.get("p99_ms", ""))
+
+    jobs = [name for name in found if name.startswith("a job of")]
+    starts = [(name, found[name]["listening_s"], found[name]["online_s"], found[name]["ready_s"], found[name]["processor_s"],
+               found[name]["rss_mb"]) for name in found if "start" in name]
+    paths = [(f"`GET {path}`", of["p50_ms"], of["p99_ms"], *(found[job]["latencies"]["paths"][path]["p99_ms"] for job in jobs))
+             for path, of in found["idle"]["latencies"]["paths"].items()]
+    stores = [(name, number(of["runs"]), number(of["runs_a_second"]), number(of["results_a_second"]), of["processor_us_a_run"])
+              for name, of in found["the store"].items()]
+    goals = [(name, number(of["measured"]) if of["measured"] >= 1000 else of["measured"], number(of["goal"]), "yes" if of["met"] else "no")
+             for name, of in result["goals"].items()]
+    text = (
+        f"{number(result['hosts'])} hosts with {number(result['devices'])} devices, one service, agents that play results of real "
+        f"runs from one process; a load of {result['load'][0]} before and {result['load'][1]} at the end, {number(result['seconds'])} s. "
+        "A result is what a worker says of one iteration; a run has ten, and is one process with its intent on record before it begins. "
+        f"{number(found['accounts']['runs_stored'])} runs are stored, each once; {number(found['accounts']['runs_lost'])} that a SIGKILL cut off are "
+        "said to be lost and were made again; the database has "
+        f"{number(found['database']['megabytes'])} MB, the service {number(found['idle']['rss_mb'])} MB of memory, "
+        f"{number(found['idle']['most_mb'])} MB at most. A job of all devices is posted in "
+        f"{number(found['posting a job of all devices']['ms'])} ms.\n\n"
+        + table(["", "measured", "wanted", "reached"], goals) + "\n"
+        + table(["end to end", "runs", "seconds", "runs/s", "results/s", "µs of processors a run", "of these the loop",
+                 "agents, beside", "API p50, ms", "API p99, ms"], [ingested(name) for name in ["the first survey", *jobs]]) + "\n"
+        + table(["the store alone", "runs", "runs/s", "results/s", "µs of processors a run"], stores) + "\n"
+        + table(["latency, ms", "idle p50", "idle p99", *(f"p99 during {job}" for job in jobs)], paths) + "\n"
+        + table(["start", "listens after, s", "all hosts online", "ready", "processor, s", "MB"], starts)
+        + "\nOn two processors the agents, the service and who measures share them; the figures are of one machine on one day.\n")
+    return ("Thousands of devices are one service's, and each of their results is stored once", verdict(
+        failures_of(result), f"{number(result['devices'])} devices, {number(found['accounts']['runs_stored'])} runs, 0 lost or doubled"), text,
+        "A network between service and agents. Real workers, which take longer than their results. Traces and logs.")
+
+
 SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
-            ("fuzz", fuzz), ("alone", alone), ("large", large), ("fleets", fleets)]
+            ("fuzz", fuzz), ("alone", alone), ("large", large), ("fleets", fleets),
+            ("scale", scale)]
 
 
 def render(folder=FOLDER):

@@ -181,7 +181,7 @@ class Api(http.server.BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         node = self.server.node
         self.server.seen.append((self.path, self.headers["Authorization"], self.headers["Content-Type"], body))
-        for condition in body.get("status", {}).get("conditions", []):
+        for condition in body.get("status", {}).get("conditions", []) if self.server.works else []:
             assert faults(condition, {"$ref": SCHEMAS["kinds"]["NodeCondition"]}, "condition") == []
             node["status"]["conditions"] = [each for each in node["status"]["conditions"] if each["type"] != condition["type"]] + [condition]
         text = json.dumps(node).encode()
@@ -207,9 +207,21 @@ def api(tmp_path):
     server.server_close()
 
 
-def publish(folder, api, config, **more):
-    environment = on_path(folder, config, NODE_NAME="node-7", API=f"http://127.0.0.1:{api.server_port}", SECRETS=str(folder),
-                          BASELINE=str(folder / "baseline.json"), **more)
+def stand_in(folder, text):
+    """A reprod that does TEXT; $condition is the file of the condition."""
+    (folder / "bin" / "reprod").write_text(
+        '#!/bin/sh\nwhile [ "$1" != --node-condition ]; do shift; done; condition=$2\n' + text)
+
+
+def publish(folder, api, config, stub=None, naps=False, **more):
+    """STUB: of stand_in.  NAPS: its pauses are short."""
+    environment = {**on_path(folder, config, NODE_NAME="node-7", API=f"http://127.0.0.1:{api.server_port}", SECRETS=str(folder),
+                             BASELINE=str(folder / "baseline.json")), **more}
+    if stub:
+        stand_in(folder, stub)
+    if naps:
+        (folder / "bin" / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.2\n")
+        (folder / "bin" / "sleep").chmod(0o755)
     return subprocess.Popen(["sh", str(FOLDER / "publish")], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -249,6 +261,60 @@ def test_a_condition_that_cannot_be_written_is_no_success(tmp_path, api):
     process = publish(tmp_path, api, fleet(tmp_path))
     said, errors = process.communicate(timeout=300)
     assert process.returncode == 3 and json.loads(said)["verdict"] == "passed" and "403" in errors
+
+
+TRUE = """echo '{"status":{"conditions":[{"type":"GpuNumericsOK","status":"True"}]}}' >"$condition"; """
+
+
+@pytest.mark.parametrize("text, code", [
+    ("kill -9 $$", 137),
+    (TRUE + "kill -9 $$", 137),
+    (TRUE + "echo '{}'; exit 2", 2),
+    ("echo '{}'; exit 1", 1),
+])
+def test_what_was_known_is_over_where_nothing_came_of_it(tmp_path, api, text, code):
+    """The preflight was killed, before or after it wrote; it passed nothing; it could not write."""
+    api.node["status"]["conditions"].append({"type": "GpuNumericsOK", "status": "True"})
+    process = publish(tmp_path, api, {}, stub=text)
+    process.communicate(timeout=300)
+    assert (process.returncode, condition_of(api)["status"], condition_of(api)["reason"]) == (code, "Unknown", "NotRun")
+
+
+def test_what_others_use_stays_as_it_was_known(tmp_path, api):
+    api.node["status"]["conditions"].append({"type": "GpuNumericsOK", "status": "True"})
+    process = publish(tmp_path, api, {}, stub="rm \"$condition\"; echo '{}'; exit 2")
+    process.communicate(timeout=300)
+    assert process.returncode == 2 and [seen[3] for seen in api.seen] == [{}]
+
+
+def test_without_a_place_for_files_nothing_is_known(tmp_path, api):
+    process = publish(tmp_path, api, fleet(tmp_path), TMPDIR="/nowhere")
+    process.communicate(timeout=300)
+    assert process.returncode == 3 and condition_of(api)["reason"] == "NotRun"
+
+
+@pytest.mark.long
+def test_a_condition_that_was_refused_is_said_again(tmp_path, api):
+    api.works = False
+    process = publish(tmp_path, api, fleet(tmp_path), EVERY="21600", naps=True)
+    deadline = time.monotonic() + 300
+    while len(api.seen) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    api.works = True
+    while len(api.node["status"]["conditions"]) == 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=300)
+    assert process.returncode == 143 and condition_of(api)["status"] == "True"
+    first = next(i for i, seen in enumerate(api.seen) if seen[3])
+    assert all(seen[3] == api.seen[first][3] for seen in api.seen[first:first + 3]), "it was not measured anew for that"
+
+
+def test_every_is_a_number(tmp_path, api):
+    process = publish(tmp_path, api, fleet(tmp_path), EVERY="6h")
+    assert "EVERY=6h" in process.communicate(timeout=300)[1] and process.returncode == 2 and not api.seen
 
 
 @pytest.mark.long

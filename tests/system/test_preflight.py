@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from service import BUILD, ROOT, Service
+from service import BUILD, ROOT, SIMULATOR, Service
 
 sys.path.insert(0, str(ROOT / "tests" / "fleets"))
 from fleet_sim import Fleet  # noqa: E402
@@ -18,11 +18,11 @@ CPU = {"stacks": [{"name": "cpu", "worker": str(BUILD / "reprod-worker")}]}
 NAMES = ["passed", "dissents", "unverified", "failed"]
 
 
-def start(folder, config, *words, **variables):
+def start(folder, config, *words, stdout=subprocess.PIPE, **variables):
     (folder / "reprod.json").write_text(json.dumps(config))
     (folder / "tmp").mkdir(exist_ok=True)
     return subprocess.Popen([str(BUILD / "reprod"), "preflight", "--config", str(folder / "reprod.json"), *words],
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            stdout=stdout, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "TMPDIR": str(folder / "tmp"), **variables})
 
 
@@ -162,6 +162,44 @@ def test_what_is_no_baseline(tmp_path):
     assert done.returncode == 2 and "is no baseline: `reprod baseline` writes one" in done.stderr
 
 
+def status_in(path):
+    [condition] = json.loads(path.read_text())["status"]["conditions"]
+    return condition["status"]
+
+
+def test_what_could_not_be_said_is_not_true_either(tmp_path):
+    """A condition says no more than the line and the exit status."""
+    condition = tmp_path / "condition"
+    code, line = preflight(tmp_path, fleet(tmp_path), "--node-condition", str(condition), "--health-events", "/dev/full")
+    assert code == UNVERIFIED and line["cause"] == "a file could not be written" and status_in(condition) == "Unknown"
+    code, line = preflight(tmp_path, fleet(tmp_path), "--node-condition", str(condition), "--node-object", "/nowhere")
+    assert code == UNVERIFIED and "the object of the node" in line["cause"] and status_in(condition) == "Unknown"
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        process = start(tmp_path, fleet(tmp_path), "--workload", "imagined", "--node-condition", str(condition), stdout=full)
+    assert process.wait(300) == UNVERIFIED and status_in(condition) == "Unknown"
+    condition.write_text("old")
+    code, line = preflight(tmp_path, fleet(tmp_path), "--node-condition", str(tmp_path / "nowhere" / "condition"))
+    assert code == UNVERIFIED and [path.name for path in tmp_path.glob("condition*")] == ["condition"]
+
+
+def test_a_node_whose_name_is_no_text(tmp_path):
+    code, line = preflight(tmp_path, fleet(tmp_path), "--node", b"a\xff", "--health-events", str(tmp_path / "events"))
+    assert code == PASSED and line["node"] == "a\\xff"
+    assert {event["nodeName"] for event in json.loads((tmp_path / "events").read_text())["events"]} == {"a\\xff"}
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    (tmp_path / "tmp").mkdir()
+    nowhere = str(tmp_path / ("é" * 300))
+    code, line = end(tmp_path, start(tmp_path, CPU, TMPDIR=nowhere))
+    assert code == FAILED and nowhere[:100] in line["cause"] and "the time was over" not in line["cause"]
+
+
+def test_other_hosts_say_nothing_of_a_machine(tmp_path):
+    code, line = preflight(tmp_path, fleet(tmp_path, hosts=2, devices=1), "--gpus", "2")
+    assert code == FAILED and "of several hosts" in line["cause"], line
+
+
 def no_process_of(folder):
     deadline = time.monotonic() + 120
     while str(folder) in subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout:
@@ -185,6 +223,20 @@ def test_it_can_be_ended(tmp_path):
     no_process_of(tmp_path)
 
 
+@pytest.mark.parametrize("words", [["preflight"], ["check", "--local", "--runs", "2"]])
+def test_what_it_did_not_start_is_left_alone(tmp_path, words):
+    """A shell that has a child becomes it."""
+    (tmp_path / "reprod.json").write_text(json.dumps(fleet(tmp_path)))
+    shell = subprocess.Popen(["sh", "-c", 'sleep 100000 & echo $! >"$0"; exec "$@"', str(tmp_path / "pid"), str(BUILD / "reprod"),
+                              *words, "--config", str(tmp_path / "reprod.json"), "--workload", "imagined"],
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        shell.wait(300)
+        assert shell.returncode == PASSED
+    finally:
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)  # which fails where there is none
+
+
 @pytest.mark.long
 def test_the_deadline_holds(tmp_path):
     """Of a driver that does not answer, and of runs that do not end."""
@@ -193,6 +245,27 @@ def test_the_deadline_holds(tmp_path):
     no_process_of(tmp_path)
     code, line = preflight(tmp_path, fleet(tmp_path, mute=True), "--seconds", "10")
     assert code == FAILED and all("0 of 2 runs completed" in device["cause"] for device in line["devices"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("option, verdict", [("--against", "failed"), ("--node-condition", "dissents")])
+def test_the_deadline_holds_where_a_file_does_not_answer(tmp_path, option, verdict):
+    os.mkfifo(tmp_path / "pipe")
+    code, line = preflight(tmp_path, fleet(tmp_path, devices=4, wrong={"GPU-03": {}}), "--seconds", "10", option, str(tmp_path / "pipe"))
+    assert line["verdict"] == verdict, line
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
+def test_slices_of_one_gpu_are_no_equals(tmp_path):
+    """As the worker of GPUs shows them: all that is needed, but for another GPU."""
+    worker = tmp_path / "worker"
+    worker.write_text(f'#!/bin/sh\nREPROD_CUDASIM_SEED=$$ exec {SIMULATOR} "$@"\n')
+    worker.chmod(0o755)
+    config = {"stacks": [{"name": "sim", "worker": str(worker), "library_path": str(BUILD / "tests" / "nvml"), "env": {
+        "REPROD_CUDASIM_MIG": "1g.1gb+1g.1gb", "REPROD_FAKE_NVML": str(ROOT / "tests" / "fixtures" / "nvml" / "sim_mig.txt")}}]}
+    code, line = end(tmp_path, start(tmp_path, config, "--workload", "segment_sum", "--seconds", "300"))
+    assert code == UNVERIFIED and [device["cases"]["alone"] for device in line["devices"]] == [1, 1], line
 
 
 @pytest.mark.long

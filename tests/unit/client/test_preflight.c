@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -26,17 +27,21 @@ struct device {
     const char *verdict; /* NULL: "reproducible" */
     const char *outcome; /* of its second run; NULL: "completed" */
     bool varied, out_of_bound, used, is_cpu;
+    const char *gpu; /* its "gpu_uuid"; NULL: not known */
 };
 
 struct scene {
     struct device devices[DEVICES_MAX];
     int count;
+    int elsewhere; /* so many of them, the last, are of another machine */
     const char *agreement, *reason;
     const char *baseline; /* its digest; NULL: there is none */
     int others;           /* devices of the baseline that are not here; G0 is one more */
-    const char *baseline_error;
+    const char *baseline_error, *baseline_gpu;
     int gpus;
     bool only_control;
+    bool slices;       /* its devices are MIG-0, … instead of G0, … */
+    bool other_driver; /* the baseline is of another environment */
 };
 
 #define CASE                                                                             \
@@ -79,26 +84,29 @@ static json_t *row_of(const char *id, const struct device *d)
 static json_t *baseline_of(const struct scene *scene)
 {
     return scene->baseline
-               ? json_pack("{s:[{" CASE_FORMAT ", s:s, s:s, s:i, s:[s]}]}", "cases", CASE,
-                           "environment", "e", "digest", scene->baseline, "devices",
-                           scene->others + 1, "names", "G0")
+               ? json_pack("{s:[{" CASE_FORMAT ", s:s, s:s, s:i, s:[s], s:s?}]}", "cases",
+                           CASE, "environment", scene->other_driver ? "f" : "e", "digest",
+                           scene->baseline, "devices", scene->others + 1, "names", "G0",
+                           "gpu", scene->baseline_gpu)
                : NULL;
 }
 
 static json_t *judged(const struct scene *scene)
 {
     json_t *devices = json_array(), *items = json_array(), *runs = json_array(),
-           *rows = json_array(), *used = json_array(), *cells, *report;
+           *rows = json_array(), *used = json_array(), *elsewhere = json_array(), *cells,
+           *report;
     json_t *baseline = baseline_of(scene);
 
     for (int i = 0; i < scene->count; i++) {
         const struct device *d = &scene->devices[i];
         char id[8];
 
-        snprintf(id, sizeof id, "G%d", i);
-        json_array_append_new(devices,
-                              json_pack("{s:s, s:s, s:s}", "id", id, "model", "m",
-                                        "backend", d->is_cpu ? "cpu" : "cuda"));
+        snprintf(id, sizeof id, "%s%d", scene->slices ? "MIG-" : "G", i);
+        json_array_append_new(i < scene->count - scene->elsewhere ? devices : elsewhere,
+                              json_pack("{s:s, s:s, s:s, s:{s:s*}}", "id", id, "model",
+                                        "m", "backend", d->is_cpu ? "cpu" : "cuda",
+                                        "attributes", "gpu_uuid", d->gpu));
         json_array_append_new(
             items, json_pack("{" CASE_FORMAT ", s:i, s:s, s:s, s:i, s:b}", CASE, "seq", i,
                              "job", "J", "device", id, "runs_wanted", RUNS, "is_control",
@@ -120,6 +128,7 @@ static json_t *judged(const struct scene *scene)
                                                        baseline, scene->baseline_error,
                                                        NULL, scene->gpus });
     assert_non_null(report);
+    json_decref(elsewhere);
     json_decref(devices);
     json_decref(items);
     json_decref(runs);
@@ -178,9 +187,54 @@ static void test_without_an_equal_nothing_passes(void **state)
     (void)state;
     expect(&(struct scene){ .devices = { A }, .count = 1 }, "unverified", "u",
            "no equal of it is here, and there is no baseline");
+    /* What the service knows of another machine. */
+    expect(&(struct scene){ .devices = { A, A }, .count = 2, .elsewhere = 1 },
+           "unverified", "u", "no equal of it is here");
     /* The baseline was measured on this device itself. */
     expect(&(struct scene){ .devices = { A }, .count = 1, .baseline = "a" }, "unverified",
            "u", "and the baseline has none");
+}
+
+/* What is wrong with a GPU is so on all of its slices. */
+static void test_slices_of_one_gpu_are_no_equals(void **state)
+{
+    const struct device of_g = { .digest = "a", .gpu = "GPU-g" },
+                        of_h = { .digest = "a", .gpu = "GPU-h" };
+
+    (void)state;
+    expect(&(struct scene){ .devices = { of_g, of_g }, .count = 2, .slices = true },
+           "unverified", "uu", "no equal of it is here");
+    expect(&(struct scene){ .devices = { of_g, of_h, of_g }, .count = 3, .slices = true },
+           "passed", "ppp", "3 of 3");
+    expect(&(struct scene){ .devices = { A, of_h }, .count = 2, .slices = true },
+           "unverified", "uu", "no equal of it is here");
+    /* Nor of those that it had when the baseline was measured. */
+    expect(&(struct scene){ .devices = { of_g },
+                            .count = 1,
+                            .slices = true,
+                            .baseline = "a",
+                            .others = 1,
+                            .baseline_gpu = "GPU-g" },
+           "unverified", "u", "the baseline has none");
+    expect(&(struct scene){ .devices = { of_g },
+                            .count = 1,
+                            .slices = true,
+                            .baseline = "a",
+                            .baseline_gpu = "GPU-h" },
+           "passed", "p", "1 of 1");
+    expect(
+        &(struct scene){
+            .devices = { A }, .count = 1, .slices = true, .baseline = "a", .others = 5 },
+        "unverified", "u", "the baseline has none");
+}
+
+static void test_a_baseline_of_another_environment(void **state)
+{
+    (void)state;
+    expect(
+        &(struct scene){
+            .devices = { A, A }, .count = 2, .baseline = "a", .other_driver = true },
+        "unverified", "pp", "the baseline has no case in the environment of G1");
 }
 
 static void test_what_was_not_measured_does_not_pass(void **state)
@@ -278,6 +332,9 @@ static void test_what_the_machine_lacks(void **state)
            "dissents", "pppd", "1 of 4 devices dissents");
     expect(&(struct scene){ .devices = { A, A }, .count = 2, .baseline_error = "gone" },
            "unverified", "pp", "the baseline is not known: gone");
+    /* A text of elsewhere that was cut. */
+    expect(&(struct scene){ .devices = { A, A }, .count = 2, .baseline_error = "g\xc3" },
+           "unverified", "pp", "the baseline is not known: g");
 }
 
 static void test_the_last_answer_counts(void **state)
@@ -320,6 +377,10 @@ static void test_the_line(void **state)
     assert_non_null(
         strstr(line, "\"seconds\":1.25,\"version\":\"1.2.3\",\"at\":\"2026-03-"));
     assert_null(strchr(line, '\n'));
+    free(line);
+    line =
+        preflight_line(report, &(struct preflight_facts){ .node = "a\xff", "1", 1, 1 });
+    assert_non_null(strstr(line, "\"node\":\"a\\\\xff\",\"verdict\":\"passed\""));
     free(line);
     json_decref(report);
 }
@@ -439,12 +500,65 @@ static void expect_entry(const char *changes, bool belongs)
     if (entry) {
         assert_true(baseline_same_case(entry, cell));
         assert_string_equal(in_text_or_empty(entry, "digest"), "d");
-        assert_int_equal(baseline_others(entry, "G1"), 1);
-        assert_int_equal(baseline_others(entry, "G9"), 2);
+        assert_int_equal(baseline_others(entry, "G1", "G1"), 1);
+        assert_int_equal(baseline_others(entry, "G9", "G9"), 2);
     }
     json_decref(entry);
     json_decref(change);
     json_decref(cell);
+}
+
+/* A baseline whose cases are CASES; MESSAGE is a part of what is wrong with it, or NULL.
+ */
+static void expect_read(const char *cases, const char *message)
+{
+    char path[] = "/tmp/reprod-test-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    struct err err;
+    json_t *read;
+
+    assert_non_null(file);
+    fprintf(file, "{\"schema\":\"reprod.baseline/1\",\"cases\":[%s]}", cases);
+    fclose(file);
+    read = baseline_read(path, &err);
+    assert_int_equal(read == NULL, message != NULL);
+    if (message && !strstr(err.message, message)) {
+        fail_msg("'%s' is not in '%s'", message, err.message);
+    }
+    json_decref(read);
+    unlink(path);
+}
+
+static void test_what_is_no_baseline(void **state)
+{
+#define ENTRY(workload, more)                                                            \
+    "{\"workload\":\"" workload                                                          \
+    "\",\"variant\":\"v\",\"size\":\"s\",\"dtype\":\"t\","                               \
+    "\"seed\":\"1\",\"environment\":\"e\",\"version\":1," more "}"
+    (void)state;
+    expect_read("", NULL);
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":1,\"names\":[\"G0\"]"), NULL);
+    expect_read("{}", "case 1 lacks the workload");
+    expect_read("7", "case 1 lacks the workload");
+    expect_read(ENTRY("w", "\"devices\":1,\"names\":[\"G0\"]"), "lacks the digest");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":1"), "lacks the names");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":0,\"names\":[]"),
+                "lacks the names");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":2,\"names\":[\"G0\"]"),
+                "lacks the names");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":2,\"names\":[\"G0\",\"G0\"]"),
+                "lacks the names");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":1,\"names\":[7]"),
+                "lacks the names");
+    expect_read(ENTRY("w", "\"version\":\"1\",\"digest\":\"d\""), "lacks the version");
+    expect_read(ENTRY("w", "\"environment\":\"\""), "lacks the environment");
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":1,\"names\":[\"G0\"]") "," ENTRY(
+                    "x", "\"digest\":\"d\",\"devices\":1,\"names\":[\"G0\"]"),
+                NULL);
+    expect_read(ENTRY("w", "\"digest\":\"d\",\"devices\":1,\"names\":[\"G0\"]") "," ENTRY(
+                    "w", "\"digest\":\"e\",\"devices\":1,\"names\":[\"G0\"]"),
+                "case 2 is case 1 again");
 }
 
 static void test_what_a_baseline_holds(void **state)
@@ -452,6 +566,10 @@ static void test_what_a_baseline_holds(void **state)
     (void)state;
     expect_entry("{}", true);
     expect_entry("{\"is_control\":true}", false);
+    expect_entry(
+        "{\"camps\":[{\"class\":\"A\",\"digest\":\"d\",\"size\":2,\"devices\":[\"G0\"]}]"
+        "}",
+        false);
     expect_entry("{\"device_count\":4}", false);
     expect_entry("{\"camps\":[]}", false);
     expect_entry("{\"items\":[]}", false);
@@ -470,6 +588,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equals_pass),
         cmocka_unit_test(test_without_an_equal_nothing_passes),
+        cmocka_unit_test(test_slices_of_one_gpu_are_no_equals),
+        cmocka_unit_test(test_a_baseline_of_another_environment),
         cmocka_unit_test(test_what_was_not_measured_does_not_pass),
         cmocka_unit_test(test_a_control_that_did_not_vary),
         cmocka_unit_test(test_other_bits),
@@ -482,6 +602,7 @@ int main(void)
         cmocka_unit_test(test_what_others_use_changes_no_condition),
         cmocka_unit_test(test_the_events),
         cmocka_unit_test(test_what_a_baseline_holds),
+        cmocka_unit_test(test_what_is_no_baseline),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

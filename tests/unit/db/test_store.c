@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "daemon/base/clock.h"
 #include "db/events.h"
 #include "db/tx.h"
 
@@ -441,6 +442,53 @@ static void test_events_trim(void **state)
     assert_int_equal(id, 11);
 }
 
+static void done_slowly(void *arg, const struct err *result)
+{
+    int64_t until_ms = clock_monotonic_ms() + 3;
+
+    while (clock_monotonic_ms() < until_ms) {
+    }
+    done(arg, result);
+}
+
+static enum err_code read_nothing(struct tx *tx, void *arg, struct err *err)
+{
+    (void)tx;
+    (void)arg;
+    (void)err;
+    return ERR_OK;
+}
+
+/* Callbacks of writes that take long are called one a turn, in their order, and those of
+ * reads do not wait for all of them. */
+static void test_callbacks_leave_the_loop_its_turns(void **state)
+{
+    struct fixture *f = *state;
+    struct answer answers[8], read = { .value = 1 };
+    int called = 0, reads = 0, value = 99;
+    struct err err;
+
+    read.next = &reads;
+    for (int i = 0; i < 8; i++) {
+        answers[i] = (struct answer){ .value = i, .next = &called };
+        store_write(f->store, note_answer, &answers[i], done_slowly);
+    }
+    assert_int_equal(store_write_sync(f->store, note, &value, &err), ERR_OK);
+    assert_int_equal(store_read(f->store, read_nothing, &read, done, &err), ERR_OK);
+    for (int turn = 1; turn <= 8; turn++) {
+        struct pollfd fd = { .fd = store_fd(f->store), .events = POLLIN };
+
+        assert_int_equal(poll(&fd, 1, 10000), 1);
+        store_dispatch(f->store);
+        assert_int_equal(called, turn);
+        assert_int_equal(answers[turn - 1].order, turn);
+    }
+    while (store_pending(f->store) > 0) {
+        store_dispatch(f->store);
+    }
+    assert_int_equal(reads, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -457,6 +505,7 @@ int main(void)
         STORE_TEST(test_a_full_disk_is_an_error_of_who_met_it),
         STORE_TEST(test_what_an_abandoned_transaction_held_is_not_said_to_be_stored),
         STORE_TEST(test_events_trim),
+        STORE_TEST(test_callbacks_leave_the_loop_its_turns),
     };
 
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);

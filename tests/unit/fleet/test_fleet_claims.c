@@ -64,7 +64,7 @@ static void release(struct fixture *f)
 {
     json_decref(f->hosts[0].hello);
     json_decref(f->hosts[1].hello);
-    free(f->fleet.claims);
+    fleet_claims_release(&f->fleet);
 }
 
 static void test_the_first_one_has_it(void **state)

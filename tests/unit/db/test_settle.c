@@ -1,0 +1,389 @@
+/* Cells of many devices are judged once a commit: with the same verdict as if they had
+ * been judged after each run. */
+#include "tests/unit/db/faults_fixture.h"
+
+#include "daemon/base/array.h"
+#include "daemon/base/mem.h"
+#include "db/dissent/settle.h"
+
+enum { MANY = CELLS_SETTLE_DEVICES + 6, WRONG = 7, BATCH_MAX = 8 * MANY };
+
+/* Job 1: a control and a variant on each device. */
+static void insert_large_job(struct fixture *f, const char *stack, int runs)
+{
+    static struct job_item items[2 * MANY];
+    struct fixture_job j = fixture_job(1, items, 2 * MANY);
+
+    for (int i = 0; i < MANY; i++) {
+        char device[16];
+
+        snprintf(device, sizeof device, "GPU-%d", i);
+        items[2 * i] = fixture_item("unordered", device, runs);
+        items[2 * i + 1] = fixture_item("ordered", device, runs);
+        copy_text(items[2 * i].stack, sizeof items[2 * i].stack, stack);
+        copy_text(items[2 * i + 1].stack, sizeof items[2 * i + 1].stack, stack);
+    }
+    fixture_write(f, fixture_insert_job, &j);
+}
+
+struct batch {
+    struct fixture_run runs[BATCH_MAX];
+    int count;
+};
+
+static void add(struct batch *b, int n, int device, bool control, int digest)
+{
+    b->runs[b->count++] = (struct fixture_run){ .n = n,
+                                                .job = 1,
+                                                .item = 2 * device + !control,
+                                                .outcome = OUTCOME_COMPLETED,
+                                                .environment = 1,
+                                                .digest = digest,
+                                                .distinct = control ? 3 : 1 };
+}
+
+static enum err_code store_batch(struct tx *tx, void *arg, struct err *err)
+{
+    struct batch *b = arg;
+    enum err_code code = ERR_OK;
+
+    for (int i = 0; i < b->count && code == ERR_OK; i++) {
+        code = fixture_whole_run(tx, &b->runs[i], err);
+    }
+    return code;
+}
+
+/* In one commit, or each run in its own. */
+static void store_all(struct fixture *f, struct batch *b, bool together)
+{
+    if (together) {
+        fixture_write(f, store_batch, b);
+    }
+    for (int i = 0; i < b->count && !together; i++) {
+        fixture_write(f, fixture_whole_run, &b->runs[i]);
+    }
+    b->count = 0;
+}
+
+static int64_t count(struct fixture *f, const char *sql)
+{
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t number;
+
+    assert_int_equal(sqlite3_open_v2(f->path, &db, SQLITE_OPEN_READONLY, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return number;
+}
+
+/* Three runs of each device, of which one is wrong from its second run on. */
+static void store_fleet(struct fixture *f, bool together)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, true, 100 + 10 * (3 * i + round));
+            add(b, n++, i, false, i == WRONG && round > 0 ? 9 : 5);
+        }
+        store_all(f, b, together);
+    }
+    for (int round = 0; round < 5; round++) {
+        add(b, n++, WRONG, false, 9);
+        add(b, n++, WRONG + 1, false, 5);
+    }
+    store_all(f, b, together);
+    free(b);
+}
+
+static void test_a_commit_is_judged_as_its_runs(void **state)
+{
+    struct cell cells[2][2];
+
+    for (int together = 0; together < 2; together++) {
+        struct fixture *f = *state;
+
+        insert_large_job(f, "cpu", 100);
+        store_fleet(f, together);
+        cells[together][0] = fixture_cell(f, "ordered");
+        cells[together][1] = fixture_cell(f, "unordered");
+        fixture_check_cells(f);
+        assert_int_equal(count(f,
+                               "SELECT count(*) FROM cell_dissenter"
+                               " WHERE device = 'GPU-7'"),
+                         1);
+        assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
+        fixture_free(f);
+        fixture_setup(state);
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct cell *apart = &cells[0][i], *joint = &cells[1][i];
+
+        assert_int_equal(apart->verdict, joint->verdict);
+        assert_string_equal(apart->reason, joint->reason);
+        assert_int_equal(apart->agreement, joint->agreement);
+        assert_int_equal(apart->agreeing.runs, joint->agreeing.runs);
+        assert_int_equal(apart->evidence.distinct_digests,
+                         joint->evidence.distinct_digests);
+    }
+    assert_int_equal(cells[1][0].verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(cells[1][1].verdict, VERDICT_VARIES);
+}
+
+/* Whoever asks within the commit hears of the one before. */
+static void test_verdicts_within_a_commit(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int64_t changes;
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, false, i == WRONG ? 9 : 5);
+    }
+    store_all(f, b, true);
+    changes = count(f, "SELECT count(*) FROM cell_history");
+    for (int i = 0; i < MANY; i++) {
+        for (int run = 0; run < 7; run++) {
+            add(b, n++, i, false, i == WRONG ? 9 : 5);
+        }
+    }
+    fixture_write(f, store_batch, b);
+    for (int i = 0; i < b->count; i++) {
+        assert_false(b->runs[i].effect.verdict_changed);
+        assert_int_equal(b->runs[i].effect.verdict, b->runs[0].effect.verdict);
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_not_equal(b->runs[0].effect.verdict, VERDICT_DEVICES_DISAGREE);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes + 1);
+    b->count = 0;
+    add(b, n++, 0, false, 8); /* one more digest, and the same verdict */
+    store_all(f, b, true);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes + 2);
+    add(b, n++, 0, false, 8);
+    store_all(f, b, true);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes + 2);
+    fixture_check_cells(f);
+    free(b);
+}
+
+/* The last run that a job wants of such a cell asks for more in the commit in which it
+ * is, and the job goes on. */
+static void test_a_job_goes_on_within_a_commit(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1, more = 0;
+
+    insert_large_job(f, "cpu", 2);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            /* The first device is the last one. */
+            add(b, n++, MANY - 1 - i, false, MANY - 1 - i == WRONG ? 9 : 5);
+        }
+        fixture_write(f, store_batch, b);
+        for (int i = 0; i < b->count; i++) {
+            more += b->runs[i].effect.more_count;
+            assert_true(b->runs[i].effect.more_count == 0 ||
+                        (round == 1 && i == b->count - 1));
+            assert_false(b->runs[i].effect.job_finished);
+        }
+        b->count = 0;
+    }
+    assert_true(more > 1);
+    free(b);
+}
+
+static enum err_code store_and_settle(struct tx *tx, void *arg, struct err *err)
+{
+    return store_batch(tx, arg, err) == ERR_OK ? cells_settle(tx, err) : err->code;
+}
+
+/* What comes after that in a transaction is judged at once. */
+static enum err_code settle_and_store(struct tx *tx, void *arg, struct err *err)
+{
+    return cells_settle(tx, err) == ERR_OK ? store_batch(tx, arg, err) : err->code;
+}
+
+/* So many runs, without a control, that the wrong one is named; returns what the next is.
+ */
+static int name_the_wrong_one(struct fixture *f, struct batch *b)
+{
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int round = 0; round < 7; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, false, i == WRONG ? 9 : 5);
+        }
+    }
+    store_all(f, b, true);
+    add(b, n++, WRONG, false, 9);
+    store_all(f, b, true);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
+    return n;
+}
+
+/* Whichever statement fails: nothing is stored. */
+static void test_nothing_is_half_judged(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = name_the_wrong_one(f, b);
+
+    add(b, n++, WRONG, false, 9);
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 20);
+    b->count = 0;
+    add(b, n++, WRONG, false, 9);
+    assert_true(fail_each_statement(f, true, settle_and_store, b, sizeof *b) > 20);
+    b->count = 0;
+    add(b, n++, 0, true, 100);
+    store_all(f, b, true);
+    add(b, n++, 0, true, 110); /* now the control vouches for others */
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 40);
+    fixture_check_cells(f);
+    free(b);
+}
+
+static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
+{
+    struct unsettled unsettled = { .cell = cell };
+
+    copy_text(unsettled.run, sizeof unsettled.run, run);
+    cells_settle_later(tx, &unsettled);
+}
+
+/* A write that was rolled back takes its runs from what is to be judged, and judged
+ * nothing. */
+static void test_a_write_that_is_rolled_back(void **state)
+{
+    struct tx tx = { .db = NULL };
+
+    (void)state;
+    cells_settle_begin(&tx);
+    cells_settle_mark(&tx);
+    cells_settle_back(&tx);
+    assert_int_equal(tx.unsettled_count, 0);
+    for (int64_t cell = 1; cell <= 20; cell++) {
+        cells_settle_mark(&tx);
+        add_unsettled(&tx, cell, "first");
+    }
+    cells_settle_mark(&tx);
+    add_unsettled(&tx, 7, "second");
+    add_unsettled(&tx, 21, "second");
+    tx.unsettled[0] = tx.unsettled[--tx.unsettled_count]; /* cell 1 was judged */
+    assert_false(cells_settle_waits(&tx, 1));
+    cells_settle_back(&tx);
+    assert_int_equal(tx.unsettled_count, 20);
+    for (int64_t cell = 1; cell <= 20; cell++) {
+        assert_true(cells_settle_waits(&tx, cell));
+        assert_string_equal(tx.unsettled[cell - 1].run, "first");
+    }
+    assert_false(cells_settle_waits(&tx, 21));
+    free(tx.unsettled);
+    free(tx.marked);
+}
+
+/* A control of which it could not be told, and which varies then. */
+static void test_others_hear_that_a_control_varies(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, i == WRONG ? 90 : 50);
+        b->runs[b->count - 1].distinct = 1;
+        add(b, n++, i, false, 5);
+        add(b, n++, i, false, 5);
+    }
+    store_all(f, b, true);
+    assert_int_not_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, 100 + 10 * i);
+    }
+    store_all(f, b, true);
+    assert_int_equal(fixture_cell(f, "unordered").verdict, VERDICT_VARIES);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+    free(b);
+}
+
+/* All vary now and then, and one shows another digest in each run. */
+static void test_who_is_named_where_all_vary(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+
+    insert_large_job(f, "cpu", 100);
+    for (int round = 0; round < 6; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, false, i == WRONG ? 9 : round == 2 ? 6 : 5);
+        }
+    }
+    for (int i = 0; i < 12; i++) {
+        add(b, n++, WRONG, false, 9);
+    }
+    store_all(f, b, true);
+    assert_int_equal(fixture_cell(f, "ordered").agreement, DISSENT_BOTH);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_dissenter"), 1);
+    fixture_check_cells(f);
+    free(b);
+}
+
+/* Of a command: what its control answered decides what it shows of others. */
+static void test_challenges_within_a_commit(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+
+    insert_large_job(f, "external", 100);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            add(b, n++, i, true, 100 + 10 * (2 * i + round));
+            add(b, n++, i, false, 5);
+        }
+        store_all(f, b, true);
+    }
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    for (int i = 0; i < 3; i++) {
+        struct fixture_run *r = &b->runs[b->count];
+
+        add(b, n++, i, i < 2, 90000 + 20 * i);
+        r->seed = 7000 + (uint64_t)i;
+        r->input = 40 + i;
+        add(b, n++, i, true, 90010 + 20 * i);
+    }
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 40);
+    assert_int_equal(fixture_cell(f, "unordered").evidence.challenges.passed, 2);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+    fixture_check_cells(f);
+    free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        STORE_TEST(test_a_commit_is_judged_as_its_runs),
+        STORE_TEST(test_verdicts_within_a_commit),
+        STORE_TEST(test_a_job_goes_on_within_a_commit),
+        STORE_TEST(test_nothing_is_half_judged),
+        cmocka_unit_test(test_a_write_that_is_rolled_back),
+        STORE_TEST(test_others_hear_that_a_control_varies),
+        STORE_TEST(test_who_is_named_where_all_vary),
+        STORE_TEST(test_challenges_within_a_commit),
+    };
+
+    return cmocka_run_group_tests_name("settle", tests, NULL, NULL);
+}
