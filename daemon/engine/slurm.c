@@ -140,6 +140,11 @@ static void end_listing(struct slurm *s, enum task task, const char *cause)
     }
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void start_next(struct slurm *s, int64_t now);
 
 static void on_ended(void *arg, const char *cause)
@@ -163,6 +168,8 @@ static void on_ended(void *arg, const char *cause)
         }
     } else if (cause) {
         log_warning("slurm: scancel: %s", cause); /* the next listing says what is left */
+    } else {
+        s->next_ms = least(s->next_ms, clock_monotonic_ms() + s->hosts.period_ms / 4);
     }
 }
 
@@ -256,11 +263,6 @@ static void cancel_jobs(struct slurm *s, int count)
     free_texts(argv);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void start_next(struct slurm *s, int64_t now)
 {
     if (s->closed) {
@@ -273,7 +275,6 @@ static void start_next(struct slurm *s, int64_t now)
         list_jobs(s);
     } else if (s->hosts.orphan_count > 0) {
         cancel_jobs(s, (int)least(s->hosts.orphan_count, CANCEL_AT_ONCE));
-        s->next_ms = least(s->next_ms, now + s->hosts.period_ms / 4);
     } else if (now >= s->next_ms) {
         s->in_turn = true;
         list_nodes(s);

@@ -233,6 +233,8 @@ void slurm_hosts_job(struct slurm_hosts *s, const struct slurm_job *job)
     }
     if (strncmp(job->comment, slurm_comment, prefix) == 0) {
         host = find_host(s, job->comment + prefix);
+    } else if (s->jobs_known) {
+        return; /* its site rewrites comments: it may be of any agent that is here */
     }
     if (phase == SLURM_WAITS || phase == SLURM_RUNS) {
         s->jobs = xgrow(s->jobs, s->job_count, sizeof *s->jobs);

@@ -205,6 +205,25 @@ static void test_jobs_of_before_are_orphans(void **state)
     end(&f);
 }
 
+static void test_a_site_rewrites_comments(void **state)
+{
+    struct fixture f;
+    struct slurm_job job = { .id = 9, .user = USER, .name = "reprod-1" };
+
+    (void)state;
+    begin(&f);
+    list_nodes(&f, "IDLE", "IDLE");
+    copy_text(job.comment, sizeof job.comment, "account 7");
+    copy_text(job.state, sizeof job.state, "RUNNING");
+    for (int i = 0; i < 2; i++) {
+        slurm_hosts_list_jobs(&f.hosts);
+        slurm_hosts_job(&f.hosts, &job);
+        slurm_hosts_jobs_listed(&f.hosts, f.now, f.now);
+        assert_int_equal(f.hosts.orphan_count, i == 0); /* later it may be an agent's */
+    }
+    end(&f);
+}
+
 static void test_jobs_without_an_agent_become_orphans(void **state)
 {
     struct fixture f;
@@ -408,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_hosts_are_held_by_their_nodes),
         cmocka_unit_test(test_nothing_is_started_where_slurm_is_not_heard),
         cmocka_unit_test(test_jobs_of_before_are_orphans),
+        cmocka_unit_test(test_a_site_rewrites_comments),
         cmocka_unit_test(test_jobs_without_an_agent_become_orphans),
         cmocka_unit_test(test_ids_begin_anew),
         cmocka_unit_test(test_the_clock_of_slurm_is_set_back),
