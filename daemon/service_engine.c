@@ -71,13 +71,11 @@ static bool has_agent(void *arg, const char *host)
 struct fleet_engine service_engine(struct service *s)
 {
     s->slurm_name = slurm_name(s->config.data);
-    return (struct fleet_engine){
-        .arg = s,
-        .launch = make_launch,
-        .started = agent_started,
-        .ended = agent_ended,
-        .released = agent_released
-    };
+    return (struct fleet_engine){ .arg = s,
+                                  .launch = make_launch,
+                                  .started = agent_started,
+                                  .ended = agent_ended,
+                                  .released = agent_released };
 }
 
 void service_open_engine(struct service *s)

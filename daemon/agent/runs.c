@@ -20,10 +20,10 @@ enum {
     ITERATIONS_MAX = 1000000,
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
     CHECK_SECONDS_MAX = 3600,
-    CHECK_SLACK_S = 30,             /* to copy what is compared, and to end */
+    CHECK_SLACK_S = 30, /* to copy what is compared, and to end */
     SIGNALLED = 128, /* and the signal: the exit status of a shell whose child it ended */
-    LATER_MS = 1000, /* between the SIGTERM of a run and that of its agent, either of which
-                        may come first; likewise SIGKILL */
+    LATER_MS = 1000, /* between the SIGTERM of a run and that of its agent, either of
+                        which may come first; likewise SIGKILL */
     SOON_MS = 250    /* the same where nothing speaks for that: it may have caught it */
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
@@ -179,7 +179,7 @@ static void report(struct agent_run *run)
     runs->ended(runs->arg);
 }
 
-void runs_report(struct runs *runs)
+static void report_all(struct runs *runs)
 {
     struct agent_run *next;
 
@@ -193,7 +193,7 @@ void runs_report(struct runs *runs)
 
 static void later_cb(uv_timer_t *timer)
 {
-    runs_report(timer->data);
+    report_all(timer->data);
 }
 
 void runs_open(struct runs *runs, uv_loop_t *loop)
@@ -216,11 +216,12 @@ void runs_end(struct runs *runs)
                                 json_string(exit_reason_name(EXIT_REASON_CANCELLED)));
         }
     }
-    runs_report(runs);
+    report_all(runs);
 }
 
 /* Whether RUN may have ended so because it was told to: some schedulers send SIGTERM, or
- * SIGKILL, to each process that they find.  One that takes the first well exits with 0. */
+ * SIGKILL, to each process that they find.  One that takes the first well exits with 0.
+ */
 static bool was_told(const struct agent_run *run, const struct run_exit *exit)
 {
     int number = exit->signal ? exit->signal : exit->exit_code - SIGNALLED;
@@ -242,9 +243,9 @@ static void worker_finished(void *arg, const struct run_exit *exit)
 {
     struct agent_run *run = arg;
     struct runs *runs = run->runs;
-    bool by_itself = exit->reason == EXIT_REASON_EXITED &&
-                     (exit->exit_code != 0 ||
-                      (runs->ending ? !run->completed : !run->ended));
+    bool by_itself =
+        exit->reason == EXIT_REASON_EXITED &&
+        (exit->exit_code != 0 || (runs->ending ? !run->completed : !run->ended));
     struct err err;
 
     if (run->external.workload && !external_run_unchanged(&run->external, &err)) {

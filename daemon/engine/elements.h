@@ -1,5 +1,6 @@
-/* The objects of some arrays in a JSON text that comes in pieces, one by one: of a cluster
- * with thousands of jobs, nothing is kept but the object that is being read.  Pure.
+/* The objects of some arrays in a JSON text that comes in pieces, one by one: of a
+ * cluster with thousands of jobs, nothing is kept but the object that is being read.
+ * Pure.
  *
  *   {"meta":{…}, "errors":[], "jobs":[{…},{…}]}
  *

@@ -99,8 +99,9 @@ def test_the_exit_status_of_srun_is_not_believed(site):
     job = site.service.post_job(workloads=["waits"], variants=["only"], runs=1, iterations=1, timeout_seconds=600)
     site.service.wait(lambda: site.running(job) == set(NODES), "three runs")
     site.cluster.run("scontrol", "update", "nodename=n1", "state=down", "reason=lost GPU")
-    site.service.wait(lambda: site.runs(job)["n1"][0]["outcome"] == "lost", "the run on n1")
-    assert site.runs(job)["n1"][0]["cause"].startswith("slurm: node failure of n1 (job ")
+    # Its slurmd lives, and may tell the agent before srun ends.
+    site.service.wait(lambda: site.runs(job)["n1"][0]["outcome"] in ("lost", "cancelled"), "the run on n1")
+    assert "slurm: node failure of n1 (job " in site.runs(job)["n1"][0]["cause"]
     assert "exit status 0" in site.runs(job)["n1"][0]["cause"]
     site.let_go()
     site.cluster.run("scontrol", "update", "nodename=n1", "state=resume", check=False)  # its slurmd may have done it
