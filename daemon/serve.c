@@ -232,14 +232,15 @@ static void on_tick(uv_timer_t *timer)
 
     service_check(s);
     service_retention(s);
+    slurm_tick(s->slurm, clock_monotonic_ms());
     if (s->stopping.stage != STOPPING_NOT) {
+        fleet_settle(s->fleet, clock_monotonic_ms());
         if (stopping_advance(&s->stopping, clock_monotonic_ms())) {
             close_handles(s);
         }
         pump_kick(&s->api_pump);
         return;
     }
-    slurm_tick(s->slurm, clock_monotonic_ms());
     fleet_tick(s->fleet, clock_monotonic_ms());
     service_free_replaced(s, false);
     if (s->reads_only) {

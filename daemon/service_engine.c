@@ -13,6 +13,13 @@ static json_t *make_launch(void *arg, const json_t *host)
     return slurm_launch(host, s->slurm_name);
 }
 
+static void agent_started(void *arg, const char *host)
+{
+    const struct service *s = arg;
+
+    slurm_started(s->slurm, host);
+}
+
 static bool agent_ended(void *arg, const char *host, const char *cause, int runs)
 {
     const struct service *s = arg;
@@ -64,9 +71,11 @@ static bool has_agent(void *arg, const char *host)
 struct fleet_engine service_engine(struct service *s)
 {
     s->slurm_name = slurm_name(s->config.data);
-    return (struct fleet_engine){
-        .arg = s, .launch = make_launch, .ended = agent_ended, .released = agent_released
-    };
+    return (struct fleet_engine){ .arg = s,
+                                  .launch = make_launch,
+                                  .started = agent_started,
+                                  .ended = agent_ended,
+                                  .released = agent_released };
 }
 
 void service_open_engine(struct service *s)

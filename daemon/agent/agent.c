@@ -120,7 +120,7 @@ static void stop(struct agent *agent, int exit_code)
     stream_reader_pause(&agent->in, true);
     supervisor_pause(&agent->supervisor, false);
     supervisor_kill_all(&agent->supervisor);
-    runs_report(&agent->runs);
+    runs_end(&agent->runs);
     agent->stop_polls = (2 * agent->options.grace_ms + STOP_SLACK_MS) / STOP_POLL_MS;
     uv_timer_start(&agent->stop_timer, stop_timer_cb, 0, STOP_POLL_MS);
 }

@@ -20,10 +20,11 @@ enum {
     ITERATIONS_MAX = 1000000,
     TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
     CHECK_SECONDS_MAX = 3600,
-    CHECK_SLACK_S = 30,             /* to copy what is compared, and to end */
-    TERM_EXIT_CODE = 128 + SIGTERM, /* of a shell whose child SIGTERM ended */
-    LATER_MS = 1000 /* between the SIGTERM of a run and that of its agent, either of which
-                       may come first */
+    CHECK_SLACK_S = 30, /* to copy what is compared, and to end */
+    SIGNALLED = 128, /* and the signal: the exit status of a shell whose child it ended */
+    LATER_MS = 1000, /* between the SIGTERM of a run and that of its agent, either of
+                        which may come first; likewise SIGKILL */
+    SOON_MS = 250    /* the same where nothing speaks for that: it may have caught it */
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
 
@@ -38,6 +39,8 @@ struct agent_run {
     struct external_run external; /* all zero where a worker computes */
     struct origin origin;
     bool returns_nonce; /* its start event has to */
+    bool ended;         /* its end event came, */
+    bool completed;     /* and says so */
     json_t *exited;     /* its report, which waits; NULL: none does */
 };
 
@@ -103,6 +106,14 @@ static void allow_check(struct agent_run *run, const json_t *data)
     }
 }
 
+static void note_end(struct agent_run *run, const json_t *data)
+{
+    if (strcmp(in_text_or_empty(data, "event"), "end") == 0) {
+        run->ended = true;
+        run->completed = strcmp(in_text_or_empty(data, "outcome"), "completed") == 0;
+    }
+}
+
 static void check_origin(struct agent_run *run, const json_t *data)
 {
     const char *event = in_text(data, "event");
@@ -128,6 +139,7 @@ static void worker_line(void *arg, int64_t number, const char *text, size_t leng
     }
     if (data) {
         allow_check(run, data);
+        note_end(run, data);
         check_origin(run, data);
         run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
                                                   "run", run->id, "data", data));
@@ -167,7 +179,7 @@ static void report(struct agent_run *run)
     runs->ended(runs->arg);
 }
 
-void runs_report(struct runs *runs)
+static void report_all(struct runs *runs)
 {
     struct agent_run *next;
 
@@ -181,7 +193,7 @@ void runs_report(struct runs *runs)
 
 static void later_cb(uv_timer_t *timer)
 {
-    runs_report(timer->data);
+    report_all(timer->data);
 }
 
 void runs_open(struct runs *runs, uv_loop_t *loop)
@@ -204,14 +216,36 @@ void runs_end(struct runs *runs)
                                 json_string(exit_reason_name(EXIT_REASON_CANCELLED)));
         }
     }
-    runs_report(runs);
+    report_all(runs);
+}
+
+/* Whether RUN may have ended so because it was told to: some schedulers send SIGTERM, or
+ * SIGKILL, to each process that they find.  One that takes the first well exits with 0.
+ */
+static bool was_told(const struct agent_run *run, const struct run_exit *exit)
+{
+    int number = exit->signal ? exit->signal : exit->exit_code - SIGNALLED;
+
+    return number == SIGTERM || number == SIGKILL ||
+           (exit->exit_code == 0 && !run->ended);
+}
+
+/* One timer for all: whoever waits longest, for all of them. */
+static void wait_for_signal(struct runs *runs, uint64_t ms)
+{
+    if (!uv_is_active((uv_handle_t *)&runs->later) ||
+        uv_timer_get_due_in(&runs->later) < ms) {
+        uv_timer_start(&runs->later, later_cb, ms, 0);
+    }
 }
 
 static void worker_finished(void *arg, const struct run_exit *exit)
 {
     struct agent_run *run = arg;
     struct runs *runs = run->runs;
-    bool by_itself = exit->reason == EXIT_REASON_EXITED && exit->exit_code != 0;
+    bool by_itself =
+        exit->reason == EXIT_REASON_EXITED &&
+        (exit->exit_code != 0 || (runs->ending ? !run->completed : !run->ended));
     struct err err;
 
     if (run->external.workload && !external_run_unchanged(&run->external, &err)) {
@@ -219,10 +253,8 @@ static void worker_finished(void *arg, const struct run_exit *exit)
     }
     run->exited = exited_json(
         run, exit, by_itself && runs->ending ? EXIT_REASON_CANCELLED : exit->reason);
-    if (by_itself && !runs->ending &&
-        (exit->signal == SIGTERM || exit->exit_code == TERM_EXIT_CODE)) {
-        /* Some schedulers send SIGTERM to each process that they find. */
-        uv_timer_start(&runs->later, later_cb, LATER_MS, 0);
+    if (by_itself && !runs->ending) {
+        wait_for_signal(runs, was_told(run, exit) ? LATER_MS : SOON_MS);
     } else {
         report(run);
     }

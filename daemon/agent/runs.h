@@ -35,9 +35,6 @@ void runs_close(struct runs *runs);
  * so, too, and is reported as cancelled. */
 void runs_end(struct runs *runs);
 
-/* What waits is reported as it is. */
-void runs_report(struct runs *runs);
-
 /* Carries out {"command":"run",…}: answers `started` or `refused`.  Returns ERR_PROTOCOL
  * if COMMAND does not even name its run. */
 enum err_code runs_command(struct runs *runs, const json_t *command, struct err *err);

@@ -7,11 +7,11 @@ enum { OUTERMOST = 1, ARRAY = 2, ELEMENT = 3 };
 static void open_array(struct elements *e)
 {
     for (int i = 0; i < ELEMENTS_ARRAYS; i++) {
-        if (strcmp(e->last, e->arrays[i].key) == 0) {
+        if (e->arrays[i].key && strcmp(e->last, e->arrays[i].key) == 0) {
             e->array = &e->arrays[i];
+            e->found = e->found || e->array->counts;
         }
     }
-    e->found = e->found || e->array == &e->arrays[0];
 }
 
 static void open_bracket(struct elements *e, char c)

@@ -1,5 +1,6 @@
-/* The objects of two arrays in a JSON text that comes in pieces, one by one: of a cluster
- * with thousands of jobs, nothing is kept but the object that is being read.  Pure.
+/* The objects of some arrays in a JSON text that comes in pieces, one by one: of a
+ * cluster with thousands of jobs, nothing is kept but the object that is being read.
+ * Pure.
  *
  *   {"meta":{…}, "errors":[], "jobs":[{…},{…}]}
  *
@@ -13,14 +14,15 @@
 
 #include "daemon/base/buf.h"
 
-enum { ELEMENTS_ARRAYS = 2, ELEMENT_MAX = 1 << 20, ELEMENTS_KEY_SIZE = 16 };
+enum { ELEMENTS_ARRAYS = 3, ELEMENT_MAX = 1 << 20, ELEMENTS_KEY_SIZE = 16 };
 
 struct elements {
     struct elements_array {
-        const char *key; /* in the outermost object */
+        const char *key; /* in the outermost object; NULL: none */
+        bool counts;     /* one of those that do has to be there */
         /* TEXT is borrowed for the call, and ends with a NUL. */
         void (*take)(void *arg, const char *text, size_t length);
-    } arrays[ELEMENTS_ARRAYS]; /* the first has to be there */
+    } arrays[ELEMENTS_ARRAYS];
     void *arg;
 
     int skipped; /* how many were longer than ELEMENT_MAX, and were not taken */
@@ -36,7 +38,7 @@ struct elements {
 /* arrays and arg are set before, all else is 0. */
 void elements_feed(struct elements *elements, const char *data, size_t length);
 
-/* The first array was there, and the outermost object has ended. */
+/* An array that counts was there, and the outermost object has ended. */
 bool elements_whole(const struct elements *elements);
 
 void elements_release(struct elements *elements);

@@ -58,15 +58,18 @@ char *slurm_name(const char *data)
 
 /* Commands, one after another. */
 
-static void take_node(void *arg, const char *text, size_t length)
+static void take_node(void *arg, const struct slurm_node *node)
+{
+    slurm_hosts_node(arg, node);
+}
+
+static void take_nodes(void *arg, const char *text, size_t length)
 {
     struct slurm *s = arg;
     json_t *json = json_loadb(text, length, 0, NULL);
-    struct slurm_node node;
 
-    slurm_node_read(json, &node);
+    slurm_nodes_read(json, take_node, &s->hosts);
     json_decref(json);
-    slurm_hosts_node(&s->hosts, &node);
 }
 
 static void take_job(void *arg, const char *text, size_t length)
@@ -102,6 +105,7 @@ static void took_turn(struct slurm *s, bool right, int64_t took)
         return;
     }
     s->pace_ms = slurm_pace(s->hosts.period_ms, s->pace_ms, !right, took);
+    s->hosts.pause_ms = s->pace_ms;
     s->next_ms = now + s->pace_ms * 3 / 4 +
                  (int64_t)(hash_bytes(&now, sizeof now) % 1024) * s->pace_ms / 2048;
 }
@@ -136,6 +140,11 @@ static void end_listing(struct slurm *s, enum task task, const char *cause)
     }
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void start_next(struct slurm *s, int64_t now);
 
 static void on_ended(void *arg, const char *cause)
@@ -159,6 +168,8 @@ static void on_ended(void *arg, const char *cause)
         }
     } else if (cause) {
         log_warning("slurm: scancel: %s", cause); /* the next listing says what is left */
+    } else {
+        s->next_ms = least(s->next_ms, clock_monotonic_ms() + s->hosts.period_ms / 4);
     }
 }
 
@@ -196,21 +207,25 @@ static void start(struct slurm *s, enum task task, const char *const *argv)
     }
 }
 
-static void expect(struct slurm *s, const char *key,
+/* An array of KEY, or of OTHER if that is not NULL. */
+static void expect(struct slurm *s, const char *key, const char *other,
                    void (*take)(void *arg, const char *text, size_t length))
 {
     s->fault[0] = '\0';
-    s->elements =
-        (struct elements){ .arrays = { { key, take }, { "errors", take_error } },
-                           .arg = s };
+    s->elements = (struct elements){ .arrays = { { key, true, take },
+                                                 { "errors", false, take_error },
+                                                 { other, true, take } },
+                                     .arg = s };
 }
 
+/* From 23.02 on it lists rows, as on a terminal: one for each node, and those of hidden
+ * partitions, too. */
 static void list_nodes(struct slurm *s)
 {
-    const char *const argv[] = { "sinfo", "--json", NULL };
+    const char *const argv[] = { "sinfo", "--json", "--Node", "--all", NULL };
 
     slurm_hosts_list_nodes(&s->hosts);
-    expect(s, "nodes", take_node);
+    expect(s, "nodes", "sinfo", take_nodes);
     start(s, TASK_NODES, argv);
 }
 
@@ -219,11 +234,12 @@ static void list_jobs(struct slurm *s)
 {
     char *name = xasprintf("--name=%s", s->hosts.job_name);
     char *user = xasprintf("--user=%s", s->user);
-    const char *const argv[] = { "squeue", "--json", "--states=all", name, user, NULL };
+    const char *const argv[] = { "squeue", "--json", "--all", "--states=all",
+                                 name,     user,     NULL };
 
     s->nodes_first = false;
     slurm_hosts_list_jobs(&s->hosts);
-    expect(s, "jobs", take_job);
+    expect(s, "jobs", NULL, take_job);
     start(s, TASK_JOBS, argv);
     free(name);
     free(user);
@@ -247,11 +263,6 @@ static void cancel_jobs(struct slurm *s, int count)
     free_texts(argv);
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void start_next(struct slurm *s, int64_t now)
 {
     if (s->closed) {
@@ -264,7 +275,6 @@ static void start_next(struct slurm *s, int64_t now)
         list_jobs(s);
     } else if (s->hosts.orphan_count > 0) {
         cancel_jobs(s, (int)least(s->hosts.orphan_count, CANCEL_AT_ONCE));
-        s->next_ms = least(s->next_ms, now + s->hosts.period_ms / 4);
     } else if (now >= s->next_ms) {
         s->in_turn = true;
         list_nodes(s);
@@ -282,6 +292,13 @@ void slurm_tick(struct slurm *s, int64_t now_monotonic_ms)
     slurm_hosts_look(&s->hosts, now_monotonic_ms);
     if (s->task == TASK_NONE) {
         start_next(s, now_monotonic_ms);
+    }
+}
+
+void slurm_started(struct slurm *s, const char *host)
+{
+    if (s) {
+        slurm_hosts_started(&s->hosts, host);
     }
 }
 

@@ -38,6 +38,9 @@ struct slurm *slurm_new(uv_loop_t *loop, const json_t *hosts, const char *name,
 /* To be called about once a second.  NULL is fine. */
 void slurm_tick(struct slurm *slurm, int64_t now_monotonic_ms);
 
+/* An agent of HOST is started. */
+void slurm_started(struct slurm *slurm, const char *host);
+
 /* The agent of HOST ended: why?  False: HOST is none of Slurm, and no answer comes. */
 bool slurm_ask(struct slurm *slurm, const char *host);
 

@@ -17,10 +17,17 @@ enum {
     UNSTARTED_MOST = 2 /* listings in which a job has no agent here */
 };
 
-/* Ids begin anew some day, and where a controller lost its state. */
-static bool is_later(const struct slurm_job *job, int64_t submitted, int64_t id)
+/* Ids begin anew some day, and where a controller lost its state; its clock may be set
+ * back, so that what ended begins later than what goes on. */
+static bool is_later(const struct slurm_job *job, const struct slurm_job *other)
 {
-    return job->submitted != submitted ? job->submitted > submitted : job->id > id;
+    bool ended = slurm_job_phase(job) == SLURM_ENDED;
+
+    if (other->id < 0 || ended != (slurm_job_phase(other) == SLURM_ENDED)) {
+        return other->id < 0 || !ended;
+    }
+    return job->submitted != other->submitted ? job->submitted > other->submitted
+                                              : job->id > other->id;
 }
 
 /* Hosts by their names and nodes. */
@@ -87,6 +94,9 @@ static bool is_stale(const struct slurm_hosts *s, int64_t now)
 {
     int64_t limit = s->period_ms * STALE_PERIODS;
 
+    if (!s->trouble[0] && s->pause_ms > s->period_ms) {
+        limit += 2 * s->pause_ms;
+    }
     return !s->nodes_ms ||
            now - s->nodes_ms > (limit > STALE_LEAST_MS ? limit : STALE_LEAST_MS);
 }
@@ -223,6 +233,8 @@ void slurm_hosts_job(struct slurm_hosts *s, const struct slurm_job *job)
     }
     if (strncmp(job->comment, slurm_comment, prefix) == 0) {
         host = find_host(s, job->comment + prefix);
+    } else if (s->jobs_known) {
+        return; /* its site rewrites comments: it may be of any agent that is here */
     }
     if (phase == SLURM_WAITS || phase == SLURM_RUNS) {
         s->jobs = xgrow(s->jobs, s->job_count, sizeof *s->jobs);
@@ -230,7 +242,7 @@ void slurm_hosts_job(struct slurm_hosts *s, const struct slurm_job *job)
                                                       .submitted = job->submitted,
                                                       .host = host };
     }
-    if (host && is_later(job, host->listed.submitted, host->listed.id)) {
+    if (host && is_later(job, &host->listed)) {
         host->listed = *job;
     }
 }
@@ -313,6 +325,16 @@ bool slurm_hosts_ask(struct slurm_hosts *s, const char *name, int64_t now_ms)
         host->asked_ms = now_ms;
     }
     return host != NULL;
+}
+
+void slurm_hosts_started(struct slurm_hosts *s, const char *name)
+{
+    struct slurm_host *host = find_host(s, name);
+
+    if (host) {
+        set_gone(host);
+        host->asked_ms = 0;
+    }
 }
 
 void slurm_hosts_let_go(struct slurm_hosts *s, const char *name)

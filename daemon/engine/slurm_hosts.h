@@ -36,9 +36,10 @@ struct slurm_hosts {
     struct slurm_host *hosts;
     int count;
     struct slurm_host **by_name, **by_node; /* sorted */
-    int64_t nodes_ms;              /* monotonic, when nodes were last heard of; 0 */
-    int64_t heard_ms;              /* the same, wall clock */
-    bool jobs_known;               /* jobs were listed once */
+    int64_t nodes_ms; /* monotonic, when nodes were last heard of; 0 */
+    int64_t heard_ms; /* the same, wall clock */
+    int64_t pause_ms; /* until they are asked for again, if it is longer than usual */
+    bool jobs_known;  /* jobs were listed once */
     char trouble[SLURM_TEXT_SIZE]; /* why Slurm was not heard; "" */
     struct slurm_own {
         int64_t id, submitted;
@@ -72,6 +73,10 @@ void slurm_hosts_look(struct slurm_hosts *hosts, int64_t now_ms);
 
 /* The agent of the host NAME ended; false: there is no such host. */
 bool slurm_hosts_ask(struct slurm_hosts *hosts, const char *name, int64_t now_ms);
+
+/* Another agent of it is started: what was asked is not answered any more, and no job
+ * that is known is that agent's. */
+void slurm_hosts_started(struct slurm_hosts *hosts, const char *name);
 
 /* It was let go. */
 void slurm_hosts_let_go(struct slurm_hosts *hosts, const char *name);

@@ -115,17 +115,51 @@ static void read_text(const json_t *json, const char *key, char *text, size_t si
     copy_text(text, size, in_text_or_empty(json, key));
 }
 
-void slurm_node_read(const json_t *json, struct slurm_node *node)
+static void read_node(const json_t *json, struct slurm_node *node)
 {
     const json_t *active = json_object_get(json, "active_features");
 
-    *node = (struct slurm_node){ .name = "" };
     read_text(json, "name", node->name, sizeof node->name);
     read_text(json, "reason", node->reason, sizeof node->reason);
     add_states(node->state, json_object_get(json, "state"));
     add_states(node->state, json_object_get(json, "state_flags"));
     read_list(active ? active : json_object_get(json, "features"), node->features);
     read_list(json_object_get(json, "gres"), node->gres);
+}
+
+/* {"nodes":{"nodes":["n1"]}, "node":{"state":["IDLE"]}, "gres":{"total":"gpu:8"}, …} */
+static void read_row(const json_t *json, struct slurm_node *node)
+{
+    const json_t *reason = json_object_get(json, "reason");
+
+    copy_text(node->reason, sizeof node->reason,
+              json_is_string(reason) ? json_string_value(reason)
+                                     : in_text_or_empty(reason, "description"));
+    add_states(node->state, json_object_get(json_object_get(json, "node"), "state"));
+    read_list(json_object_get(json_object_get(json, "features"), "active"),
+              node->features);
+    read_list(json_object_get(json_object_get(json, "gres"), "total"), node->gres);
+}
+
+void slurm_nodes_read(const json_t *json,
+                      void (*take)(void *arg, const struct slurm_node *node), void *arg)
+{
+    struct slurm_node node = { .name = "" };
+    const json_t *names = json_object_get(json_object_get(json, "nodes"), "nodes"), *name;
+    size_t i;
+
+    if (!names) {
+        read_node(json, &node);
+        take(arg, &node);
+        return;
+    }
+    read_row(json, &node);
+    json_array_foreach((json_t *)names, i, name)
+    {
+        copy_text(node.name, sizeof node.name,
+                  json_is_string(name) ? json_string_value(name) : "");
+        take(arg, &node);
+    }
 }
 
 void slurm_job_read(const json_t *json, struct slurm_job *job)

@@ -33,7 +33,10 @@ struct slurm_job {
     char node[CASE_TITLE_SIZE];   /* where it runs or ran */
 };
 
-void slurm_node_read(const json_t *json, struct slurm_node *ret_node);
+/* JSON is one node, as up to 22.05, or a row of sinfo, which says the same of all nodes
+ * that it names: TAKE(arg, node) for each. */
+void slurm_nodes_read(const json_t *json,
+                      void (*take)(void *arg, const struct slurm_node *node), void *arg);
 void slurm_job_read(const json_t *json, struct slurm_job *ret_job);
 
 /* What an element of `errors` says: both commands have some, and exit with 0, while

@@ -30,6 +30,10 @@ struct fleet *fleet_new(const struct fleet_options *options);
  * once a second. */
 void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms);
 
+/* The same while the service stops: nothing is started, but runs whose agents are gone
+ * are recorded as lost when their cause has been waited for long enough. */
+void fleet_settle(struct fleet *fleet, int64_t now_monotonic_ms);
+
 /* Ends the agents; CLOSED(arg) is called when they are gone, then fleet_free is due. */
 void fleet_close(struct fleet *fleet, void (*closed)(void *arg), void *arg);
 void fleet_free(struct fleet *fleet); /* NULL is fine */

@@ -455,6 +455,9 @@ void runner_exited(struct runner *r, struct link *link, const char *run,
         return;
     }
     run_judge_finish(&slot->judge, exit, &slot->run, &slot->result);
+    if (slot->run.outcome == OUTCOME_INVALID && link_ending(link)) {
+        slot->run.outcome = OUTCOME_CANCELLED; /* it may have been cut short */
+    }
     if (slot->run.outcome == OUTCOME_CANCELLED && slot->cancelled) {
         copy_text(slot->run.cause, sizeof slot->run.cause, slot->cancel_cause);
     } else if (slot->run.outcome == OUTCOME_CANCELLED && link_ending(link)) {

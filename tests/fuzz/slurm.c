@@ -15,16 +15,16 @@ static json_t *parsed(struct buf *seen, const char *text, size_t length)
 }
 
 /* A node is used only in states that are known, one of them at least. */
-static void check_node(const json_t *json)
+static void check_node(void *arg, const struct slurm_node *node)
 {
     char held[SLURM_CAUSE_SIZE];
-    struct slurm_node node;
 
-    slurm_node_read(json, &node);
-    slurm_node_held(&node, false, held);
-    FUZZ_CHECK(held[0] || strstr(node.state, "IDLE") || strstr(node.state, "MIXED") ||
-               strstr(node.state, "ALLOCATED"));
-    FUZZ_CHECK(held[0] || (!strstr(node.state, "DRAIN") && !strstr(node.state, "DOWN+")));
+    (void)arg;
+    slurm_node_held(node, false, held);
+    FUZZ_CHECK(held[0] || strstr(node->state, "IDLE") || strstr(node->state, "MIXED") ||
+               strstr(node->state, "ALLOCATED"));
+    FUZZ_CHECK(held[0] ||
+               (!strstr(node->state, "DRAIN") && !strstr(node->state, "DOWN+")));
 }
 
 static void check_job(const json_t *json)
@@ -43,7 +43,7 @@ static void take(void *arg, const char *text, size_t length)
 {
     json_t *json = parsed(arg, text, length);
 
-    check_node(json);
+    slurm_nodes_read(json, check_node, NULL);
     check_job(json);
     json_decref(json);
 }
@@ -61,7 +61,9 @@ static void take_error(void *arg, const char *text, size_t length)
 static bool feed(const char *key, const char *text, size_t size, size_t piece,
                  struct buf *seen)
 {
-    struct elements elements = { .arrays = { { key, take }, { "errors", take_error } },
+    struct elements elements = { .arrays = { { key, true, take },
+                                             { "errors", false, take_error },
+                                             { "sinfo", true, take } },
                                  .arg = seen };
     bool whole;
 

@@ -31,7 +31,8 @@ def started(agent, run, device):
 
 def test_a_run_ends_within_the_notice_and_no_other_begins(script, tmp_path):
     go = tmp_path / "go"
-    body = f"echo '{{}}' >&3; while [ ! -e {go} ]; do sleep 0.05; done"
+    end = '{"event":"end","outcome":"completed"}'
+    body = f"echo '{{}}' >&3; while [ ! -e {go} ]; do sleep 0.05; done; echo '{end}' >&3"
     with Agent(("s", script(body)), options=NOTICE) as agent:
         agent.hello()
         started(agent, "R1", "d0")
@@ -42,6 +43,7 @@ def test_a_run_ends_within_the_notice_and_no_other_begins(script, tmp_path):
         agent.send({"command": "ping"})
         assert agent.event() == {"event": "pong"}
         go.touch()
+        assert agent.event()["event"] == "worker"
         exited = agent.event()
         assert (exited["reason"], exited["exit_code"]) == ("exited", 0)
         assert agent.event() is None and agent.process.wait(LIMIT) == 0
@@ -65,9 +67,11 @@ def test_what_does_not_end_is_cancelled(script, how):
 
 
 @pytest.mark.parametrize("first", ["agent", "worker"])
-def test_a_worker_that_gets_the_same_signal_is_not_blamed(script, first):
-    """Some schedulers send SIGTERM to each process of a job, in any order."""
-    with Agent(("s", script("echo '{}' >&3; sleep 1000; exit 7")), options=NOTICE) as agent:
+@pytest.mark.parametrize("end", ["exit 7", "exit 0", "kill -9 $$"])
+def test_a_worker_that_gets_the_same_signal_is_not_blamed(script, first, end):
+    """Some schedulers send SIGTERM to each process of a job, in any order; some workers take it well, and some of them
+    were ended for good by then."""
+    with Agent(("s", script(f"trap 'x=1' TERM; echo '{{}}' >&3; sleep 1000; {end}")), options=NOTICE) as agent:
         agent.hello()
         started(agent, "R1", "d0")
         wait_until("it sleeps", lambda: agent.sleepers() == 1)

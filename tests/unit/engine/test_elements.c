@@ -25,7 +25,8 @@ static void take_other(void *arg, const char *text, size_t length)
 static void check(const char *json, bool whole, const char *expected)
 {
     struct buf text = BUF_INIT;
-    struct elements elements = { .arrays = { { "jobs", take }, { "errors", take_other } },
+    struct elements elements = { .arrays = { { "jobs", true, take },
+                                             { "errors", false, take_other } },
                                  .arg = &text };
 
     for (const char *c = json; *c; c++) {
@@ -63,7 +64,8 @@ static void test_what_is_cut_off_is_not_whole(void **state)
 static void test_one_that_is_too_long_is_left_out(void **state)
 {
     struct buf text = BUF_INIT, json = BUF_INIT;
-    struct elements elements = { .arrays = { { "jobs", take }, { "errors", take_other } },
+    struct elements elements = { .arrays = { { "jobs", true, take },
+                                             { "errors", false, take_other } },
                                  .arg = &text };
 
     (void)state;

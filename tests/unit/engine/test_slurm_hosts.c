@@ -166,6 +166,9 @@ static void test_nothing_is_started_where_slurm_is_not_heard(void **state)
     f.now += 3 * PERIOD_MS;
     slurm_hosts_look(&f.hosts, f.now);
     check_told(&f, "");
+    f.hosts.pause_ms = 2 * PERIOD_MS; /* it is slow, and so asked less often */
+    slurm_hosts_look(&f.hosts, f.now + 1);
+    check_told(&f, "");
     f.agents = true;
     slurm_hosts_failed(&f.hosts, "squeue: slow", f.now + 1);
     check_told(&f, ""); /* what runs goes on */
@@ -199,6 +202,25 @@ static void test_jobs_of_before_are_orphans(void **state)
     list_one_job(&f, 2, "a", "COMPLETING");
     assert_int_equal(f.hosts.orphan_count, 0);
     check_told(&f, "a held: no\n");
+    end(&f);
+}
+
+static void test_a_site_rewrites_comments(void **state)
+{
+    struct fixture f;
+    struct slurm_job job = { .id = 9, .user = USER, .name = "reprod-1" };
+
+    (void)state;
+    begin(&f);
+    list_nodes(&f, "IDLE", "IDLE");
+    copy_text(job.comment, sizeof job.comment, "account 7");
+    copy_text(job.state, sizeof job.state, "RUNNING");
+    for (int i = 0; i < 2; i++) {
+        slurm_hosts_list_jobs(&f.hosts);
+        slurm_hosts_job(&f.hosts, &job);
+        slurm_hosts_jobs_listed(&f.hosts, f.now, f.now);
+        assert_int_equal(f.hosts.orphan_count, i == 0); /* later it may be an agent's */
+    }
     end(&f);
 }
 
@@ -249,6 +271,59 @@ static void test_ids_begin_anew(void **state)
     slurm_hosts_job(&f.hosts, &job);
     slurm_hosts_jobs_listed(&f.hosts, f.now, f.now);
     assert_int_equal(f.hosts.orphan_count, 0);
+    end(&f);
+}
+
+static void list_two_jobs(struct fixture *f, int64_t id, const char *state, int64_t other,
+                          const char *other_state)
+{
+    slurm_hosts_list_jobs(&f->hosts);
+    add_job(f, id, "a", state);
+    add_job(f, other, "a", other_state);
+    slurm_hosts_jobs_listed(&f->hosts, f->now, f->now);
+}
+
+static void test_the_clock_of_slurm_is_set_back(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    list_nodes(&f, "IDLE", "IDLE");
+    list_no_jobs(&f);
+    f.agents = true;
+    list_one_job(&f, 500, "a", "RUNNING");
+    slurm_hosts_ask(&f.hosts, "a", f.now);
+    list_one_job(&f, 500, "a", "FAILED");
+    list_two_jobs(&f, 500, "FAILED", 400, "PENDING"); /* it was submitted before */
+    assert_int_equal(f.hosts.orphan_count, 0);
+    list_two_jobs(&f, 400, "RUNNING", 500, "FAILED");
+    assert_int_equal(f.hosts.orphan_count, 0);
+    assert_int_equal(f.hosts.hosts[1].job.id, 400);
+    end(&f);
+}
+
+/* Its job ends late, and the next agent has one already when that is asked no more. */
+static void test_the_job_of_the_next_agent_is_its_own(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    begin(&f);
+    list_nodes(&f, "IDLE", "IDLE");
+    list_no_jobs(&f);
+    f.agents = true;
+    list_one_job(&f, 5, "a", "RUNNING");
+    assert_true(slurm_hosts_ask(&f.hosts, "a", f.now));
+    list_one_job(&f, 5, "a", "COMPLETING");
+    check_told(&f, "b held: no\na held: no\n");
+    slurm_hosts_started(&f.hosts, "plain");
+    slurm_hosts_started(&f.hosts, "a");
+    list_two_jobs(&f, 5, "COMPLETING", 6, "PENDING");
+    assert_false(slurm_hosts_asked(&f.hosts, f.now + 16001));
+    list_two_jobs(&f, 5, "FAILED", 6, "RUNNING");
+    assert_int_equal(f.hosts.orphan_count, 0);
+    check_told(&f, "a waits: slurm: job 6 waits\na waits: no\n");
     end(&f);
 }
 
@@ -352,8 +427,11 @@ int main(void)
         cmocka_unit_test(test_hosts_are_held_by_their_nodes),
         cmocka_unit_test(test_nothing_is_started_where_slurm_is_not_heard),
         cmocka_unit_test(test_jobs_of_before_are_orphans),
+        cmocka_unit_test(test_a_site_rewrites_comments),
         cmocka_unit_test(test_jobs_without_an_agent_become_orphans),
         cmocka_unit_test(test_ids_begin_anew),
+        cmocka_unit_test(test_the_clock_of_slurm_is_set_back),
+        cmocka_unit_test(test_the_job_of_the_next_agent_is_its_own),
         cmocka_unit_test(test_why_it_waits_is_told_once),
         cmocka_unit_test(test_why_an_agent_ended),
         cmocka_unit_test(test_what_the_api_says),

@@ -29,17 +29,21 @@ static json_t *parsed(const char *text, size_t length)
     return json;
 }
 
-static void take_node(void *arg, const char *text, size_t length)
+static void take_node(void *arg, const struct slurm_node *node)
 {
     struct read *read = arg;
-    json_t *json = parsed(text, length);
-    struct slurm_node node;
     char held[SLURM_CAUSE_SIZE];
 
-    slurm_node_read(json, &node);
-    slurm_node_held(&node, false, held);
-    buf_printf(&read->text, "%s %s|%s|%s|%s|%s\n", node.name, node.state, node.features,
-               node.gres, node.reason, held);
+    slurm_node_held(node, false, held);
+    buf_printf(&read->text, "%s %s|%s|%s|%s|%s\n", node->name, node->state,
+               node->features, node->gres, node->reason, held);
+}
+
+static void take_nodes(void *arg, const char *text, size_t length)
+{
+    json_t *json = parsed(text, length);
+
+    slurm_nodes_read(json, take_node, arg);
     json_decref(json);
 }
 
@@ -73,8 +77,8 @@ static void take_error(void *arg, const char *text, size_t length)
 static char *read_file(const char *name, const char *key, size_t piece, struct read *read)
 {
     struct elements elements = {
-        .arrays = { { key, strcmp(key, "nodes") == 0 ? take_node : take_job },
-                    { "errors", take_error } },
+        .arrays = { { key, true, strcmp(key, "jobs") == 0 ? take_job : take_nodes },
+                    { "errors", false, take_error } },
         .arg = read
     };
     char *path = NULL, bytes[4096];
@@ -132,15 +136,17 @@ static void test_older_version(void **state)
 static void test_newer_version(void **state)
 {
     (void)state;
-    check_file("23.11-nodes", "nodes",
+    check_file("23.11-nodes", "sinfo",
                "g1 IDLE|h200|gpu:h200:8(S:0-1)||\n"
                "g2 MIXED+DRAIN|||flaky ECC|slurm: draining: flaky ECC\n"
                "g3 IDLE+PLANNED|a\"]}{[|gpu:1||\n"
                "g4 DOWN+NOT_RESPONDING|||Not responding|slurm: down: Not responding\n"
+               "g9 DOWN+NOT_RESPONDING|||Not responding|slurm: down: Not responding\n"
                "g5 IDLE+RESERVED||||slurm: reserved\n"
                "g6 IDLE+QUANTUM||||slurm: state 'QUANTUM' is not known here\n"
                "g7 ||||slurm: the node has no state\n"
-               "g8 ||||slurm: the node has no state\n");
+               "g8 ||||slurm: the node has no state\n"
+               " ||||slurm: the node has no state\n");
     check_file(
         "23.11-jobs", "jobs",
         "101 1000 reprod-f00d reprod:g1 RUNNING||g1||1 runs|\n"
@@ -182,13 +188,18 @@ static void test_errors(void **state)
     check_error("{\"errno\":7}", "an error");
 }
 
+static void copy_node(void *arg, const struct slurm_node *node)
+{
+    *(struct slurm_node *)arg = *node;
+}
+
 static void check_node_state(const char *json, const char *expected)
 {
     json_t *node_json = json_loads(json, 0, NULL);
     struct slurm_node node;
 
     assert_non_null(node_json);
-    slurm_node_read(node_json, &node);
+    slurm_nodes_read(node_json, copy_node, &node);
     assert_string_equal(node.state, expected);
     json_decref(node_json);
 }
