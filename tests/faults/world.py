@@ -109,13 +109,13 @@ class World:
 
     def look(self, job):
         """Notes what has finished of JOB.  Whether all of it has."""
+        shown = self.get(f"/v1/jobs/{job}")  # before its runs: where it has finished, all of them have
         page = self.get(f"/v1/runs?job={job}&limit=100")
         if page is None:
             return False
         for run in page["items"]:
             if run["finished_at"] is not None:
                 self.note(run)
-        shown = self.get(f"/v1/jobs/{job}")
         return bool(shown) and shown["state"] == "finished"
 
     def note(self, run):
