@@ -3,8 +3,8 @@
  *
  * A host that is away for a short time is not lost; one that was never heard since the
  * start has longer.  Nor is one that was let go, waits in a queue, or is withheld: nobody
- * wants an agent there now.  What was told is on record, so that a host that comes back after a
- * restart is told of, and no loss twice. */
+ * wants an agent there now.  What was told is on record, so that a host that comes back
+ * after a restart is told of, and no loss twice. */
 #ifndef DAEMON_NOTICES_H
 #define DAEMON_NOTICES_H
 
@@ -20,7 +20,8 @@ enum { NOTICES_AWAY_MS = 10 * 1000, NOTICES_UNHEARD_MS = 60 * 1000 };
 struct notices *notices_new(struct store *store);
 void notices_free(struct notices *notices); /* after the store; NULL is fine */
 
-/* HOSTS is an array of {"name", "online", "state", "cause"}; DATABASE says what is wrong with it,
+/* HOSTS is an array of {"name", "online", "state", "cause"}; DATABASE says what is wrong
+ * with it,
  * "": nothing.  To be called about once a second. */
 void notices_tick(struct notices *notices, const json_t *hosts, const char *database,
                   int64_t now_wall_ms, int64_t now_monotonic_ms);
