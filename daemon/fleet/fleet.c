@@ -378,6 +378,11 @@ void fleet_tick(struct fleet *fleet, int64_t now_monotonic_ms)
     }
 }
 
+void fleet_settle(struct fleet *fleet, int64_t now_monotonic_ms)
+{
+    fleet_life_settle_due(fleet, now_monotonic_ms);
+}
+
 /* This executable as agent, with the stacks of the configuration. */
 static char **local_argv(const struct config *config)
 {

@@ -8,7 +8,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
-#include "daemon/fleet/fleet.h"
 #include "daemon/fleet/fleet_facts.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/link/link.h"
@@ -318,12 +317,12 @@ static void carry_out(struct fleet_host *host, const struct fleet_standing *stan
     fleet_look_at(host, now_ms);
 }
 
-void fleet_settle(struct fleet *fleet, int64_t now_monotonic_ms)
+void fleet_life_settle_due(struct fleet *fleet, int64_t now_ms)
 {
     for (int i = 0; i < fleet->host_count; i++) {
         struct fleet_host *host = &fleet->hosts[i];
 
-        if (host->lost && now_monotonic_ms >= host->explain_ms) {
+        if (host->lost && now_ms >= host->explain_ms) {
             fleet_life_settle(host, NULL);
         }
     }
@@ -331,7 +330,7 @@ void fleet_settle(struct fleet *fleet, int64_t now_monotonic_ms)
 
 void fleet_life_tick(struct fleet *fleet, int64_t now_ms)
 {
-    fleet_settle(fleet, now_ms);
+    fleet_life_settle_due(fleet, now_ms);
     for (int i = 0; i < fleet->host_count; i++) {
         stand(&fleet->hosts[i], &fleet->standings[i]);
     }

@@ -17,6 +17,9 @@ void fleet_life_closed(struct fleet_host *host, const char *cause);
 /* Its runs are recorded as lost; WHY says more of the cause, or is NULL. */
 void fleet_life_settle(struct fleet_host *host, const char *why);
 
+/* The same for all whose cause was waited for long enough. */
+void fleet_life_settle_due(struct fleet *fleet, int64_t now_ms);
+
 /* The service ends: so do all agents.  Returns how many are still there. */
 int fleet_life_close(struct fleet *fleet);
 
