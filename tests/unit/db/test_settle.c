@@ -252,6 +252,27 @@ static void test_nothing_is_half_judged(void **state)
     free(b);
 }
 
+/* Of two cells that are to be judged, the first cannot be. */
+static void test_neither_of_two_is_judged(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = name_the_wrong_one(f, b);
+
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, i == WRONG ? 90 : 50);
+        b->runs[b->count - 1].distinct = 1;
+    }
+    store_all(f, b, true);
+    assert_int_not_equal(fixture_cell(f, "unordered").agreement, DISSENT_NONE);
+    add(b, n++, WRONG, false, 9);
+    add(b, n++, 0, true, 50);
+    b->runs[b->count - 1].distinct = 1;
+    assert_true(fail_each_statement(f, true, store_and_settle, b, sizeof *b) > 40);
+    fixture_check_cells(f);
+    free(b);
+}
+
 static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
 {
     struct unsettled unsettled = { .cell = cell };
@@ -387,6 +408,7 @@ int main(void)
         STORE_TEST(test_verdicts_within_a_commit),
         STORE_TEST(test_a_job_goes_on_within_a_commit),
         STORE_TEST(test_nothing_is_half_judged),
+        STORE_TEST(test_neither_of_two_is_judged),
         cmocka_unit_test(test_a_write_that_is_rolled_back),
         STORE_TEST(test_others_hear_that_a_control_varies),
         STORE_TEST(test_who_is_named_where_all_vary),
