@@ -101,7 +101,7 @@ void jobs_get_list(struct request *r)
 /* One job, read or cancelled. */
 struct one {
     int64_t eta_ms;
-    json_t *waits; /* as job_json_with_items has it; NULL: it is cancelled */
+    json_t *waits, *known; /* as job_json_with_items has them; NULL: it is cancelled */
     struct job job;
 };
 
@@ -111,6 +111,7 @@ static void one_free(void *state)
 
     job_release(&one->job);
     json_decref(one->waits);
+    json_decref(one->known);
     free(one);
 }
 
@@ -131,9 +132,22 @@ static enum err_code read_one(struct tx *tx, void *arg, struct err *err)
     if (jobs_get(tx, r->arguments[0], &one->job, err) != ERR_OK) {
         return err->code;
     }
-    job_json_with_items(&out, &one->job, one->eta_ms, one->waits);
+    job_json_with_items(&out, &one->job, one->eta_ms, one->waits, one->known);
     reply_json(r, 200, &out);
     return ERR_OK;
+}
+
+/* The keys are the devices that hosts have.  New reference. */
+static json_t *known_now(struct api *api)
+{
+    const struct device_stack *devices;
+    int count = api->hooks.devices(api->hooks.arg, &devices);
+    json_t *known = json_object();
+
+    for (int d = 0; d < count; d++) {
+        json_object_set_new(known, devices[d].id, json_true());
+    }
+    return known;
 }
 
 /* What runs on each device would wait for. */
@@ -174,6 +188,7 @@ void jobs_get_one(struct request *r)
 
     one->eta_ms = eta_of(r, r->arguments[0]);
     one->waits = waits_now(r->api);
+    one->known = known_now(r->api);
     request_read(r, read_one, NULL);
 }
 

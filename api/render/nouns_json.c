@@ -128,10 +128,12 @@ static json_t *devices_left(const struct job *job)
 }
 
 /* The devices on which an open job waits. */
-static void waits_json(struct json_out *out, const struct job *job, const json_t *waits)
+static void waits_json(struct json_out *out, const struct job *job, const json_t *waits,
+                       const json_t *known)
 {
     bool open = job->state == JOB_QUEUED || job->state == JOB_RUNNING;
-    json_t *left = open && json_array_size(waits) ? devices_left(job) : NULL, *each;
+    json_t *left = open && known ? devices_left(job) : NULL, *each;
+    const char *id;
     int shown = 0;
     size_t i;
 
@@ -145,6 +147,12 @@ static void waits_json(struct json_out *out, const struct job *job, const json_t
                        json_string_value(json_object_get(each, "text")));
         }
     }
+    json_object_foreach(left, id, each)
+    {
+        if (!json_object_get(known, id) && shown++ < WAITS_SHOWN) {
+            out_format(out, NULL, "device %s: no host has it now", id);
+        }
+    }
     if (shown > WAITS_SHOWN) {
         out_format(out, NULL, "%d more", shown - WAITS_SHOWN);
     }
@@ -153,11 +161,11 @@ static void waits_json(struct json_out *out, const struct job *job, const json_t
 }
 
 void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms,
-                         const json_t *waits)
+                         const json_t *waits, const json_t *known)
 {
     out_open(out, NULL, '{');
     members(out, job, eta_ms);
-    waits_json(out, job, waits);
+    waits_json(out, job, waits, known);
     out_open(out, "items", '[');
     for (int i = 0; i < job->item_count; i++) {
         item_json(out, job, &job->items[i]);

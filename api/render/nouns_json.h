@@ -24,9 +24,10 @@ void job_json(struct json_out *out, const char *key, const struct job *job,
               int64_t eta_ms);
 
 /* As above, with "items" and "waits_for".  WAITS: an array of {"device","text"}, the
- * devices on which a run would wait now, and why ("is used by others"). */
+ * devices on which a run would wait now, and why ("is used by others").  KNOWN: the keys
+ * are the devices that hosts have now. */
 void job_json_with_items(struct json_out *out, const struct job *job, int64_t eta_ms,
-                         const json_t *waits);
+                         const json_t *waits, const json_t *known);
 
 /* The run's members, into an object that is open. */
 void run_json(struct json_out *out, const struct run_record *run);

@@ -122,6 +122,21 @@ def test_a_host_that_does_not_come_or_dies_holds_up_no_other(serve, tmp_path):
     assert "refuses: " in condition and "hangs" not in condition  # it may take as long as it takes
 
 
+def test_a_job_says_which_device_no_host_has(serve, tmp_path):
+    fleet = Fleet(tmp_path, hosts=2, devices=1)
+    service = serve([fleet.host(name) for name in fleet.names])
+    service.wait(lambda: set(states(service).values()) == {"online"}, "the hosts")
+    job = service.post_job(workloads=["imagined"], runs=1000, iterations=1)
+    assert service.get(f"/v1/jobs/{job}")["waits_for"] == []
+    assert service.stop() == 0
+    settings = json.loads(service.config.read_text())
+    service.config.write_text(json.dumps({**settings, "hosts": settings["hosts"][:1]}))
+    service.start()
+    service.wait(lambda: shown(service)["host-0"]["online"], "the host that is left")
+    [word] = service.get(f"/v1/jobs/{job}")["waits_for"]
+    assert word == "device GPU-01: no host has it now"
+
+
 def real(name, *options):
     return {"name": name, "launch": [str(BUILD / "reprod"), "agent", "--stack", f"cpu-{name}={SELFTEST_WORKER}", *options]}
 
