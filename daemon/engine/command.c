@@ -201,11 +201,41 @@ static void close_both(const int pipe[2])
     close(pipe[1]);
 }
 
+static bool begins_with_one(const char *variable, const char *const *prefixes)
+{
+    for (; prefixes && *prefixes; prefixes++) {
+        if (strncmp(variable, *prefixes, strlen(*prefixes)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The array is the caller's, the texts are borrowed. */
+static char **environment_without(const char *const *prefixes)
+{
+    size_t count = 0, kept = 0;
+    char **list;
+
+    while (environ[count]) {
+        count++;
+    }
+    list = xcalloc(count + 1, sizeof *list);
+    for (size_t i = 0; i < count; i++) {
+        if (!begins_with_one(environ[i], prefixes)) {
+            list[kept++] = environ[i];
+        }
+    }
+    return list;
+}
+
 enum err_code command_start(uv_loop_t *loop, const struct command_options *options,
                             struct command **ret_command, struct err *err)
 {
     int out[2], said[2], pidfd;
     struct command *c;
+    char **environment;
+    enum err_code code;
     pid_t pid;
 
     descendants_init();
@@ -216,10 +246,14 @@ enum err_code command_start(uv_loop_t *loop, const struct command_options *optio
         close_both(out);
         return err->code;
     }
-    if (spawn(&(struct spawn){ .path = options->argv[0],
-                               .argv = (char *const *)options->argv,
-                               .fds = { -1, out[1], said[1], -1 } },
-              &pid, &pidfd, err) != ERR_OK) {
+    environment = environment_without(options->without);
+    code = spawn(&(struct spawn){ .path = options->argv[0],
+                                  .argv = (char *const *)options->argv,
+                                  .env = environment,
+                                  .fds = { -1, out[1], said[1], -1 } },
+                 &pid, &pidfd, err);
+    free(environment);
+    if (code != ERR_OK) {
         close_both(out);
         close_both(said);
         return err->code;

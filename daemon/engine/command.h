@@ -17,6 +17,9 @@ struct command;
 
 struct command_options {
     const char *const *argv; /* NULL-terminated; borrowed for the call */
+    /* It gets the environment of this process, but what begins with one of these
+     * ("SQUEUE_"); NULL-terminated, borrowed for the call.  NULL: all. */
+    const char *const *without;
     int64_t deadline_ms;
     size_t most; /* bytes of output */
     /* DATA is borrowed for the call. */

@@ -189,8 +189,11 @@ static void feed(void *arg, const char *data, size_t length)
 
 static void start(struct slurm *s, enum task task, const char *const *argv)
 {
+    /* A user's own: they would hide nodes and jobs. */
+    static const char *const filters[] = { "SINFO_", "SQUEUE_", "SCANCEL_", NULL };
     const struct command_options options = {
         .argv = argv,
+        .without = filters,
         .deadline_ms = s->closed ? CLOSE_MS : DEADLINE_MS,
         .most = OUTPUT_MOST,
         .bytes = task == TASK_CANCEL ? ignore_bytes : feed,

@@ -38,8 +38,10 @@ static void on_ended(void *arg, const char *cause)
 static enum err_code start(struct fixture *f, const char *program, const char *script,
                            int64_t deadline_ms, struct err *err)
 {
+    static const char *const without[] = { "HIDES_", NULL };
     const char *const argv[] = { program, "-c", script, NULL };
     const struct command_options options = { .argv = argv,
+                                             .without = without,
                                              .deadline_ms = deadline_ms,
                                              .most = 100000,
                                              .bytes = on_bytes,
@@ -81,6 +83,16 @@ static void test_how_it_ends(void **state)
     check("echo why >&2; echo more >&2; exit 1", "", "exit status 1: why");
     check("kill -9 $$", "", "killed by signal 9");
     check("echo why >&2; kill -9 $$", "", "killed by signal 9: why");
+}
+
+static void test_its_environment(void **state)
+{
+    (void)state;
+    setenv("HIDES_NODES", "all", 1);
+    setenv("SHOWS_HIDES_", "2", 1);
+    check("echo \"$HIDES_NODES$SHOWS_HIDES_\"", "2\n", "");
+    unsetenv("HIDES_NODES");
+    unsetenv("SHOWS_HIDES_");
 }
 
 static void test_it_takes_too_long(void **state)
@@ -139,6 +151,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_how_it_ends),
+        cmocka_unit_test(test_its_environment),
         cmocka_unit_test(test_it_takes_too_long),
         cmocka_unit_test(test_it_leaves_one_that_holds_its_output),
         cmocka_unit_test(test_it_says_too_much),
