@@ -16,6 +16,7 @@
 #                  make reliability-tests
 #   make fleets    3,000 seeded fleets of eight devices, one of them wrong, through the real service: fake
 #                  agents, commands, simulated devices (FLEETS=1000 of each, SEED=1)
+#   make scale     500 hosts of eight devices with recorded results, through the real service: six minutes
 #   make left-alone   ten minutes of background evidence: bounds, ages, budget
 #   make large-database   how long two million runs take to check
 #   make bench     how fast it is, next to peers on this machine: a table and build/bench/*.json
