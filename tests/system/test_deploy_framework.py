@@ -53,6 +53,7 @@ def refuse(into, wheels, version, *arguments, **options):
     return done.stderr.strip().splitlines()[-1].removeprefix("framework: ")
 
 
+@pytest.mark.long
 def test_versions_side_by_side(into, wheels, tmp_path):
     config = tmp_path / "reprod.json"
     for version, operations in ("1.0", 4), ("2.0", 5):
@@ -266,6 +267,7 @@ def test_a_second_pack_of_what_is_installed(into, wheels, tmp_path):
     assert sorted(os.listdir(into)) == ["other-2.0", "tiny-2.0"]
 
 
+@pytest.mark.long
 def test_a_stack_for_gpus(into, wheels, tmp_path):
     """It is installed where there is none, too, and beside that for the CPU."""
     tiny.wheel(wheels, "3.0", cuda="12.0")

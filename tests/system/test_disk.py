@@ -106,6 +106,7 @@ def test_a_disk_that_cannot_be_read(served):
     assert service.stop() == 0 and service.fsck()[0] == 0
 
 
+@pytest.mark.long
 def test_a_look_that_fails(served):
     """What was not looked at is not known to be right; it is looked at again."""
     service, disk = served

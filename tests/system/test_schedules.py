@@ -131,6 +131,7 @@ def test_what_was_missed_is_made_up_once(start_service):
     assert code == 0, text
 
 
+@pytest.mark.long
 def test_a_time_makes_one_job_whenever_the_service_is_killed(start_service):
     service = start_service()
     made = post(service, name="hourly", every="1h")[2]
