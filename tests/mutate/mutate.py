@@ -60,12 +60,16 @@ JUDGES = {
     "daemon/jobs/options.c": "jobs/test_options jobs/test_expand* jobs/test_request_refused",
     "daemon/jobs/scheduler.c": "jobs/test_scheduler jobs/test_scheduler_eta "
                                "jobs/test_scheduler_challenges",
+    "daemon/jobs/scheduler_open.c": "jobs/test_scheduler_eta jobs/test_scheduler "
+                                    "jobs/test_scheduler_challenges",
     "daemon/run/run_judge.c": "run/test_run_judge*",
     "daemon/run/run_judge_finish.c": "run/test_run_judge*",
     "db/case_keys.c": STORE,
     "db/cells.c": STORE,
+    "db/cells_count.c": STORE,
     "db/cells_fold.c": STORE,
     "db/cells_judge.c": STORE,
+    "db/dissent/settle.c": "db/test_settle db/test_more_runs",
     "db/upkeep/recompute.c": "db/test_cells*",
     "db/upkeep/recompute_sums.c": "db/test_cells*",
     "db/cells_rows.c": STORE,
