@@ -42,7 +42,7 @@ everyday() {
 deep() {
     make --no-print-directory get-slurm || echo 'skipped: real Slurm'
     make --no-print-directory get-prometheus || echo 'skipped: real Prometheus and Alertmanager'
-    stage 'gcc: long tests' build_and check-system PYTEST='-m long'
+    stage 'gcc: long tests' build_and check-system BESIDE=$((jobs * 2)) PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     stage "nvcc's PTX on a CPU, what is planted in it, and the machine code" build_and check-ptx-short
     stage "nvcc's host code and PTX, with imitations of libraries that fail" build_and check-ptx-libraries

@@ -1,14 +1,26 @@
 """Fixtures: the real service on a free port, with a data folder of its own; workers of an
 agent."""
+import os
+
 import pytest
 
 from agent import Agent, write_script
 from service import SELFTEST_WORKER, Service
 
 
+@pytest.hookimpl(trylast=True)  # after those that were deselected are gone
 def pytest_collection_modifyitems(items):
     """What takes longest begins first: at the end, everybody else would wait for it."""
-    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+    first = [item for item in items if item.get_closest_marker("first")]
+    rest = [item for item in items if not item.get_closest_marker("first")]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    room = max(len(items) // workers // 4, 2)  # what xdist gives each of them to begin with
+    items[:] = []
+    for worker in range(workers):
+        mine = first[worker::workers]
+        items += mine + rest[:max(room - len(mine), 0)]
+        del rest[:max(room - len(mine), 0)]
+    items += rest
 
 
 @pytest.fixture

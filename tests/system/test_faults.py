@@ -153,6 +153,7 @@ def test_kills_at_places(tmp_path):
     assert result["kills"] >= 150 and result["by_place"] > 50 and not result["failures"], result
 
 
+@pytest.mark.first
 @pytest.mark.long
 def test_a_sample_of_faults(tmp_path):
     result = sweep.sweep(1, "1", 2, tmp_path)

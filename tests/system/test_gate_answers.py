@@ -116,6 +116,7 @@ def test_what_xml_cannot_hold(answers, tmp_path):
     assert case.get("classname").endswith("\\ufffe\\uffff\U0001f600]]><&\"' ::error::")
 
 
+@pytest.mark.first
 @pytest.mark.long
 @pytest.mark.parametrize("method", ["POST", "GET"])
 def test_an_answer_that_drips_in_is_none(answers, method):
@@ -136,12 +137,14 @@ def test_a_host_that_comes_late_is_waited_for(tmp_path):
     assert code in (EQUAL, UNVERIFIED) and "(job 01" in said and (tmp_path / "late").exists(), errors
 
 
+@pytest.mark.first
 @pytest.mark.long
 def test_a_host_that_does_not_come_is_missed(tmp_path):
     code, said, errors = check(None, *configured(tmp_path, {"name": "b", "launch": ["false"]}))
     assert (code, said) == (UNREACHABLE, "") and "host b is not online: " in errors
 
 
+@pytest.mark.first
 @pytest.mark.long
 def test_a_database_that_is_damaged_is_not_waited_for(tmp_path):
     """The service takes the job, sees the damage, and measures nothing."""
