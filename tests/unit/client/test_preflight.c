@@ -100,7 +100,7 @@ static json_t *judged(const struct scene *scene)
 
     for (int i = 0; i < scene->count; i++) {
         const struct device *d = &scene->devices[i];
-        char id[8];
+        char id[16];
 
         snprintf(id, sizeof id, "%s%d", scene->slices ? "MIG-" : "G", i);
         json_array_append_new(i < scene->count - scene->elsewhere ? devices : elsewhere,
