@@ -11,8 +11,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/mem.h"
 #include "daemon/link/agent_log.h"
-#include "daemon/link/agent_process.h"
-#include "daemon/process/loop.h"
+#include "daemon/process/child.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/stream.h"
 #include "daemon/process/wire.h"
@@ -39,9 +38,8 @@ struct link {
     char *name;
     const struct link_events *events;
     void *arg;
-    pid_t pid;
-    int pidfd, status;
-    bool exited, out_ended, err_ended;
+    struct child child;
+    bool out_ended, err_ended;
     bool said_hello, failed, held;
     char ending_cause[CASE_TITLE_SIZE]; /* that the agent told of; "": it is not ending */
     bool owner_closing;
@@ -51,8 +49,6 @@ struct link {
     struct wire_lines lines;
     struct agent_log log;
     int open_handles;
-    uv_poll_t poll;
-    uv_signal_t child_signal;
     uv_timer_t deadline; /* for hello, for settling, for the steps of the ending */
     uv_timer_t tell;     /* calls `closed` from the loop */
     uv_timer_t ping;
@@ -84,7 +80,6 @@ static void handle_closed(void *arg)
     if (--link->open_handles > 0) {
         return;
     }
-    close(link->pidfd);
     wire_lines_release(&link->lines);
     agent_log_end(&link->log, clock_monotonic_ms());
     link_runs_release(&link->runs);
@@ -100,11 +95,10 @@ static void handle_closed_cb(uv_handle_t *handle)
 
 static void maybe_release(struct link *link)
 {
-    if (!link->owner_closing || !(link->exited || link->ending == GIVEN_UP)) {
+    if (!link->owner_closing || !(link->child.exited || link->ending == GIVEN_UP)) {
         return;
     }
-    uv_close((uv_handle_t *)&link->poll, handle_closed_cb);
-    uv_close((uv_handle_t *)&link->child_signal, handle_closed_cb);
+    child_close(&link->child, handle_closed);
     uv_close((uv_handle_t *)&link->deadline, handle_closed_cb);
     uv_close((uv_handle_t *)&link->tell, handle_closed_cb);
     uv_close((uv_handle_t *)&link->ping, handle_closed_cb);
@@ -114,12 +108,12 @@ static void maybe_release(struct link *link)
 
 static void step_ending(struct link *link)
 {
-    if (link->exited) {
+    if (link->child.exited) {
         return;
     }
     link->ending++;
     if (link->ending == TERM_SENT || link->ending == KILL_SENT) {
-        kill(-link->pid, link->ending == TERM_SENT ? SIGTERM : SIGKILL);
+        child_kill(&link->child, link->ending == TERM_SENT ? SIGTERM : SIGKILL);
         set_deadline(link, KILL_GRACE_MS);
     } else {
         maybe_release(link);
@@ -180,13 +174,13 @@ static void fail_gone(struct link *link)
     const char *said = link->log.last;
     const char *colon = said[0] ? ": " : "";
 
-    if (!link->exited) {
+    if (!link->child.exited) {
         fail(link, "it closed its output%s%s", colon, said);
-    } else if (WIFSIGNALED(link->status)) {
-        fail(link, "killed by SIG%s%s%s", exit_signal_name(WTERMSIG(link->status)), colon,
-             said);
+    } else if (WIFSIGNALED(link->child.status)) {
+        fail(link, "killed by SIG%s%s%s", exit_signal_name(WTERMSIG(link->child.status)),
+             colon, said);
     } else {
-        fail(link, "exit status %d%s%s", WEXITSTATUS(link->status), colon, said);
+        fail(link, "exit status %d%s%s", WEXITSTATUS(link->child.status), colon, said);
     }
 }
 
@@ -196,7 +190,7 @@ static void deadline_cb(uv_timer_t *timer)
 
     if (link->ending != NOT_ENDING) {
         step_ending(link);
-    } else if (link->exited || link->out_ended) {
+    } else if (link->child.exited || link->out_ended) {
         fail_gone(link);
     } else {
         fail(link, link->said_hello ? "it closed its input" : "no hello in time");
@@ -207,44 +201,19 @@ static void deadline_cb(uv_timer_t *timer)
  * the cause.  Another process that holds a pipe can delay this only for a while. */
 static void settle(struct link *link)
 {
-    if (link->exited && link->out_ended && link->err_ended) {
+    if (link->child.exited && link->out_ended && link->err_ended) {
         fail_gone(link);
-    } else if (link->ending == NOT_ENDING && (link->exited || link->out_ended)) {
+    } else if (link->ending == NOT_ENDING && (link->child.exited || link->out_ended)) {
         set_deadline(link, SETTLE_MS);
     }
 }
 
-static void maybe_reap(struct link *link)
+static void child_ended(void *arg)
 {
-    siginfo_t info = { 0 };
+    struct link *link = arg;
 
-    if (link->exited ||
-        waitid(P_PID, (id_t)link->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-        info.si_pid != link->pid) {
-        return;
-    }
-    kill(-link->pid, SIGKILL); /* its number is its own until it is reaped */
-    waitpid(link->pid, &link->status, 0);
-    link->exited = true;
-    descendants_forget(link->pid);
     settle(link);
     maybe_release(link);
-}
-
-static void poll_cb(uv_poll_t *poll, int status, int events)
-{
-    (void)status;
-    (void)events;
-    uv_poll_stop(poll); /* while a debugger holds it, SIGCHLD is what counts */
-    maybe_reap(poll->data);
-    descendants_sweep(true);
-}
-
-static void child_signal_cb(uv_signal_t *handle, int number)
-{
-    (void)number;
-    maybe_reap(handle->data);
-    descendants_sweep(true);
 }
 
 static void send_command(struct link *link, json_t *command)
@@ -452,19 +421,13 @@ static void in_broken(void *arg, const char *cause)
     }
 }
 
-static void watch(struct link *link, const struct agent_process *process)
+static void watch(struct link *link, const struct child_pipes *pipes)
 {
     const struct link_events *events = link->events;
     uint64_t ping_ms = (uint64_t)(events->ping_ms ? events->ping_ms : PING_MS);
 
-    descendants_know(link->pid);
-    link->open_handles = 8;
-    link->poll.data = link->child_signal.data = link->deadline.data = link->tell.data =
-        link->ping.data = link;
-    loop_must(uv_poll_init(link->loop, &link->poll, link->pidfd), "the end of an agent");
-    loop_must(uv_poll_start(&link->poll, UV_READABLE, poll_cb), "the end of an agent");
-    loop_must(uv_signal_init(link->loop, &link->child_signal), "signals");
-    loop_must(uv_signal_start(&link->child_signal, child_signal_cb, SIGCHLD), "signals");
+    link->open_handles = 7;
+    link->deadline.data = link->tell.data = link->ping.data = link;
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
@@ -480,34 +443,53 @@ static void watch(struct link *link, const struct agent_process *process)
     link->in.broken = in_broken;
     link->in.high = link->in.low = QUEUE_MAX;
     link->out.arg = link->err.arg = link->in.arg = link;
-    stream_reader_open(&link->out, link->loop, process->out);
-    stream_reader_open(&link->err, link->loop, process->err);
-    stream_writer_open(&link->in, link->loop, process->in);
+    stream_reader_open(&link->out, link->loop, pipes->out);
+    stream_reader_open(&link->err, link->loop, pipes->err);
+    stream_writer_open(&link->in, link->loop, pipes->in);
+}
+
+/* With REPROD_PARENT, the pid of this process: an agent that is its child dies with it.
+ */
+static enum err_code start_agent(struct link *link, char *const *argv,
+                                 struct child_pipes *ret_pipes, struct err *err)
+{
+    char parent[64];
+    struct child_start start = { .argv = argv, .has_input = true };
+    char **environment;
+    enum err_code code;
+
+    snprintf(parent, sizeof parent, "REPROD_PARENT=%d", (int)getpid());
+    environment = child_environment(parent, NULL);
+    start.env = environment;
+    code = child_start(&link->child, link->loop, &start, ret_pipes, err);
+    free(environment);
+    return code;
 }
 
 enum err_code link_open(uv_loop_t *loop, const char *name, char *const *argv,
                         const struct link_events *events, void *arg,
                         struct link **ret_link, struct err *err)
 {
-    struct agent_process process;
-    struct link *link;
+    struct link *link = xcalloc(1, sizeof *link);
+    struct child_pipes pipes;
 
     signal(SIGPIPE, SIG_IGN);
     descendants_init();
     descendants_sweep(true);
-    if (agent_process_start(argv, &process, err) != ERR_OK) {
+    link->loop = loop;
+    link->child.ended = child_ended;
+    link->child.arg = link;
+    link->child.sweeps = true;
+    if (start_agent(link, argv, &pipes, err) != ERR_OK) {
+        free(link);
         return err->code;
     }
-    link = xcalloc(1, sizeof *link);
-    link->loop = loop;
     link->name = xstrdup(name);
     link->events = events;
     link->arg = arg;
-    link->pid = process.pid;
-    link->pidfd = process.pidfd;
     wire_lines_init(&link->lines, WIRE_AGENT_LINE_MAX);
     link->log.host = link->name;
-    watch(link, &process);
+    watch(link, &pipes);
     *ret_link = link;
     return ERR_OK;
 }

@@ -313,7 +313,7 @@ static void compute(struct agent *agent, const char *run, const char *device,
     fprintf(answered, "%s %d\n", run, count);
 }
 
-static void obey(struct agent *agent, const char *line)
+static void handle_command(struct agent *agent, const char *line)
 {
     char command[32], run[64], device[256], workload[128], variant[128];
     const struct result *r;
@@ -405,7 +405,7 @@ static void hear(struct agent *agent)
     line = agent->read.data;
     while ((newline = strchr(line, '\n')) != NULL) {
         *newline = '\0';
-        obey(agent, line);
+        handle_command(agent, line);
         line = newline + 1;
     }
     agent->read.length -= (size_t)(line - agent->read.data);
