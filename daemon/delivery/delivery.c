@@ -10,6 +10,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
 #include "daemon/delivery/sending.h"
+#include "daemon/delivery/trust.h"
 #include "daemon/webhooks/retry.h"
 #include "db/webhooks/deliveries.h"
 #include "db/webhooks/outbox.h"
@@ -70,10 +71,7 @@ struct delivery {
     int64_t seen; /* up to this event nothing is to be taken */
     bool none;    /* there is no webhook: events are nobody's */
     bool started, stopped, looking, dirty;
-    struct tls_trust *trust; /* NULL: not read yet */
-    uv_work_t trust_work;
-    bool trust_loading;
-    struct err trust_err; /* of the last time; code ERR_OK: none */
+    struct trust trust;
 };
 
 static void look(struct delivery *d);
@@ -96,6 +94,11 @@ static void wake_in(struct delivery *d, int64_t ms)
     }
 }
 
+static void trust_was_read(void *arg)
+{
+    delivery_changed(arg, true);
+}
+
 struct delivery *delivery_new(const struct delivery_options *options)
 {
     struct delivery *d = xcalloc(1, sizeof *d);
@@ -104,6 +107,10 @@ struct delivery *delivery_new(const struct delivery_options *options)
     d->wake_ms = INT64_MAX;
     uv_timer_init(options->loop, &d->timer);
     d->timer.data = d;
+    d->trust = (struct trust){ .loop = options->loop,
+                               .ca_file = options->ca_file,
+                               .read = trust_was_read,
+                               .arg = d };
     return d;
 }
 
@@ -114,7 +121,7 @@ void delivery_free(struct delivery *d)
             free(d->receivers[i]->attempt);
             free(d->receivers[i]);
         }
-        tls_trust_free(d->trust);
+        trust_release(&d->trust);
         free(d->configured);
         free(d);
     }
@@ -298,41 +305,14 @@ static void sent(void *arg, const struct sending_result *result)
 
 /* Sending */
 
-static void load_trust(uv_work_t *work)
-{
-    struct delivery *d = work->data;
-
-    tls_trust_load(d->options.ca_file, &d->trust, &d->trust_err);
-}
-
-static void trust_loaded(uv_work_t *work, int status)
-{
-    struct delivery *d = work->data;
-
-    (void)status;
-    d->trust_loading = false;
-    delivery_changed(d, true);
-}
-
-/* The authorities are read when they are first needed.  False: they are being read. */
-static bool knows_trust(struct delivery *d)
-{
-    if (!d->trust && !d->trust_loading && d->trust_err.code == ERR_OK) {
-        d->trust_loading = true;
-        d->trust_work.data = d;
-        uv_queue_work(d->options.loop, &d->trust_work, load_trust, trust_loaded);
-    }
-    return !d->trust_loading;
-}
-
-/* They are read again for the next try. */
+/* The authorities are read again for the next try. */
 static void fail_for_trust(struct attempt *a)
 {
     struct sending_result result = { .cause = "" };
 
     snprintf(result.cause, sizeof result.cause, "TLS: %.200s",
-             a->delivery->trust_err.message);
-    a->delivery->trust_err.code = ERR_OK;
+             a->delivery->trust.err.message);
+    trust_forget_failure(&a->delivery->trust);
     sent(a, &result);
 }
 
@@ -346,22 +326,6 @@ static const char *secret_of(const struct delivery *d, const struct webhook *w)
     return w->secret;
 }
 
-static void put_headers(struct buf *headers, const char *secret,
-                        const struct delivery_row *row, const char *body)
-{
-    int64_t at_s = (clock_wall_ms() + clock_wall_ahead_ms()) / 1000;
-    char signature[SIGNATURE_SIZE];
-
-    webhook_sign(secret, row->message, at_s, body, strlen(body), signature);
-    buf_printf(headers,
-               "Content-Type: application/cloudevents+json; charset=utf-8\r\n"
-               "User-Agent: reprod/" REPROD_VERSION
-               "\r\n"
-               "webhook-id: %s\r\nwebhook-timestamp: %" PRId64
-               "\r\nwebhook-signature: %s\r\n",
-               row->message, at_s, signature);
-}
-
 /* False: not now. */
 static bool start(struct delivery *d, struct receiver *r, const struct webhook *w,
                   const struct due *due)
@@ -373,12 +337,13 @@ static bool start(struct delivery *d, struct receiver *r, const struct webhook *
 
     /* Both were checked; a configuration that is being taken over may have no secret. */
     if (url_read(w->url, &request.url) || secret_check(secret) ||
-        (request.url.tls && !knows_trust(d))) {
+        (request.url.tls && !trust_is_known(&d->trust))) {
         return false;
     }
     request.allowed = d->allowed;
-    request.trust = d->trust;
-    put_headers(&headers, secret, &due->row, due->body);
+    request.trust = d->trust.tls;
+    webhook_headers(&headers, secret, due->row.message,
+                    (clock_wall_ms() + clock_wall_ahead_ms()) / 1000, due->body);
     request.headers = headers.data;
     a = xcalloc(1, sizeof *a);
     a->delivery = d;
@@ -387,7 +352,7 @@ static bool start(struct delivery *d, struct receiver *r, const struct webhook *
     a->ended.hold_ms = w->retry_ms;
     copy_text(a->ended.webhook, sizeof a->ended.webhook, w->id);
     r->attempt = a;
-    if (request.url.tls && !d->trust) {
+    if (request.url.tls && !d->trust.tls) {
         fail_for_trust(a);
     } else {
         a->sending = sending_start(d->options.loop, &request, sent, a);

@@ -91,3 +91,18 @@ void webhook_sign(const char *secret, const char *id, int64_t timestamp_s,
     copy_text(ret_signature, SIGNATURE_SIZE, "v1,");
     encode(digest, sizeof digest, ret_signature, SIGNATURE_SIZE);
 }
+
+void webhook_headers(struct buf *headers, const char *secret, const char *id,
+                     int64_t timestamp_s, const char *body)
+{
+    char signature[SIGNATURE_SIZE];
+
+    webhook_sign(secret, id, timestamp_s, body, strlen(body), signature);
+    buf_printf(headers,
+               "Content-Type: application/cloudevents+json; charset=utf-8\r\n"
+               "User-Agent: reprod/" REPROD_VERSION
+               "\r\n"
+               "webhook-id: %s\r\nwebhook-timestamp: %" PRId64
+               "\r\nwebhook-signature: %s\r\n",
+               id, timestamp_s, signature);
+}
