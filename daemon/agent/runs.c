@@ -6,29 +6,23 @@
 
 #include "daemon/agent/external.h"
 #include "daemon/agent/origin.h"
+#include "daemon/agent/run_request.h"
 #include "daemon/base/json_in.h"
 #include "daemon/base/mem.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/wire.h"
-#include "workloads/instruments/digest.h"
 
 enum {
     RESULT_FD = 3,
     ID_MAX = 64,
-    ARGUMENTS_MAX = 32,
     EXTRA_LINES = 300000, /* in addition to iterations: one for each record of a trace */
-    ITERATIONS_MAX = 1000000,
-    TIMEOUT_MAX_MS = 7 * 24 * 3600 * 1000,
-    CHECK_SECONDS_MAX = 3600,
-    CHECK_SLACK_S = 30, /* to copy what is compared, and to end */
+    CHECK_SLACK_S = 30,   /* to copy what is compared, and to end */
     SIGNALLED = 128, /* and the signal: the exit status of a shell whose child it ended */
     LATER_MS = 1000, /* between the SIGTERM of a run and that of its agent, either of
                         which may come first; likewise SIGKILL */
     SOON_MS = 250    /* the same where nothing speaks for that: it may have caught it */
 };
 static const int64_t BYTES_MAX = 64 * 1024 * 1024;
-
-static const char SHARED_IMPORT[] = "shared-import";
 
 struct agent_run {
     struct agent_run *next;
@@ -42,20 +36,6 @@ struct agent_run {
     bool ended;         /* its end event came, */
     bool completed;     /* and says so */
     json_t *exited;     /* its report, which waits; NULL: none does */
-};
-
-/* A command to start a run; texts and JSON are borrowed from it. */
-struct request {
-    const char *id, *device, *stack_name;
-    const struct stack *stack;
-    int64_t timeout_ms;
-    int64_t check_seconds;    /* 0: the run does not check itself */
-    const char *check_passed; /* NULL: nothing passed before */
-    const json_t *arguments;
-    char **args; /* NULL-terminated; the texts are owned */
-    int arg_count;
-    bool shared_import;           /* a forker forks it */
-    struct external_run external; /* all zero where a worker computes */
 };
 
 static struct agent_run *find_run(const struct runs *runs, const char *id)
@@ -262,96 +242,8 @@ static void worker_finished(void *arg, const struct run_exit *exit)
 
 static const struct supervised_events run_events = { worker_line, worker_finished };
 
-static void add_arg(struct request *request, char *text)
-{
-    request->args[request->arg_count++] = text;
-}
-
-static void check_arguments(struct in_reader *r, const json_t *arguments)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)arguments, key, value)
-    {
-        const char *text = json_string_value(value);
-
-        if (key[0] == '\0' || key[strspn(key, "abcdefghijklmnopqrstuvwxyz_-")] ||
-            strcmp(key, "device") == 0 || (!text && !json_is_integer(value)) ||
-            (text && (text[0] == '\0' || text[0] == '-'))) {
-            in_refuse(r, key, "cannot be passed on");
-        }
-    }
-}
-
-static const struct in_member argument_members[] = {
-    { "iterations", IN_INT, .flags = IN_OPTIONAL, .least = 0, .most = ITERATIONS_MAX },
-};
-static const struct in_shape argument_shape = IN_SHAPE(argument_members, NULL);
-
-static const struct in_member request_members[] = {
-    { "stack", IN_TEXT, IN_AT(struct request, stack_name) },
-    { "device", IN_TEXT, IN_AT(struct request, device) },
-    { "timeout_ms", IN_INT, IN_AT(struct request, timeout_ms), .least = 1,
-      .most = TIMEOUT_MAX_MS },
-    { "check_seconds", IN_INT, IN_AT(struct request, check_seconds), .flags = IN_OPTIONAL,
-      .least = 1, .most = CHECK_SECONDS_MAX },
-    { "check_passed", IN_HEX, IN_AT(struct request, check_passed), .flags = IN_OPTIONAL,
-      .most = DIGEST_HEX_SIZE - 1 },
-    { "arguments", IN_OBJECT, IN_AT(struct request, arguments), .most = ARGUMENTS_MAX,
-      .shape = &argument_shape, .check = check_arguments },
-};
-static const struct in_shape request_shape = IN_SHAPE(request_members, NULL);
-
-/* {"workload":"conv_wgrad","iterations":10}: --workload conv_wgrad --iterations 10. */
-static void add_arguments(struct request *request, const json_t *arguments)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)arguments, key, value)
-    {
-        const char *text = json_string_value(value);
-
-        if (strcmp(key, SHARED_IMPORT) == 0) {
-            continue;
-        }
-        add_arg(request, xasprintf("--%s", key));
-        add_arg(request, text ? xstrdup(text)
-                              : xasprintf("%lld", (long long)json_integer_value(value)));
-    }
-}
-
-static int request_threads(const struct request *request, const struct runs *runs)
-{
-    return request->stack->threads ? request->stack->threads : runs->threads;
-}
-
-static void make_args(struct request *request, const struct runs *runs)
-{
-    const json_t *arguments = request->arguments;
-
-    request->args = xcalloc(2 * json_object_size(arguments) + 10, sizeof *request->args);
-    add_arg(request, xstrdup("--run"));
-    add_arguments(request, arguments);
-    if (!json_object_get(arguments, "threads")) {
-        add_arg(request, xstrdup("--threads"));
-        add_arg(request, xasprintf("%d", request_threads(request, runs)));
-    }
-    if (request->check_seconds) {
-        add_arg(request, xstrdup("--checked"));
-        add_arg(request, xasprintf("%lld", (long long)request->check_seconds));
-    }
-    if (request->check_seconds && request->check_passed) {
-        add_arg(request, xstrdup("--passed"));
-        add_arg(request, xstrdup(request->check_passed));
-    }
-    add_arg(request, xstrdup("--device"));
-    add_arg(request, xstrdup(request->device));
-}
-
-static enum err_code check_device(const struct runs *runs, const struct request *request,
-                                  struct err *err)
+static enum err_code check_device(const struct runs *runs,
+                                  const struct run_request *request, struct err *err)
 {
     if (!stack_has_device(request->stack, request->device)) {
         return err_set(err, ERR_NOT_FOUND, "stack '%s' has no device '%s'",
@@ -366,38 +258,11 @@ static enum err_code check_device(const struct runs *runs, const struct request 
     return ERR_OK;
 }
 
-static enum err_code find_stack(const struct runs *runs, const char *name,
-                                const struct stack **ret_stack, struct err *err)
-{
-    for (int i = 0; i < runs->stack_count; i++) {
-        const struct stack *stack = &runs->stacks[i];
-
-        if (strcmp(stack->name, name) == 0) {
-            if (stack->cause) {
-                return err_set(err, ERR_UNSUPPORTED, "stack '%s' is not usable: %s", name,
-                               stack->cause);
-            }
-            *ret_stack = stack;
-            return ERR_OK;
-        }
-    }
-    return err_set(err, ERR_NOT_FOUND, "unknown stack '%s'", name);
-}
-
-/* An older worker would refuse the arguments. */
-static bool can_check(const struct request *request)
-{
-    const json_t *probe = request->stack->probe;
-
-    return json_is_true(json_object_get(probe, "checks")) &&
-           (!request->check_passed || json_is_true(json_object_get(probe, "passed")));
-}
-
 static enum err_code read_request(const struct runs *runs, const json_t *command,
-                                  struct request *request, struct err *err)
+                                  struct run_request *request, struct err *err)
 {
-    if (in_read_wire(&request_shape, command, request, err) != ERR_OK) {
-        return err_wrap(err, "the command is malformed");
+    if (run_request_read(command, request, err) != ERR_OK) {
+        return err->code;
     }
     if (runs->refuse_cause) {
         return err_set(err, ERR_BUSY, "%s", runs->refuse_cause);
@@ -405,29 +270,15 @@ static enum err_code read_request(const struct runs *runs, const json_t *command
     if (find_run(runs, request->id)) {
         return err_set(err, ERR_CONFLICT, "that run is there already");
     }
-    if (find_stack(runs, request->stack_name, &request->stack, err) != ERR_OK ||
+    if (run_request_find_stack(request, runs->stacks, runs->stack_count, err) != ERR_OK ||
         check_device(runs, request, err) != ERR_OK) {
         return err->code;
     }
-    if (request->stack->externals) {
-        return external_run_init(&request->external, request->stack, request->arguments,
-                                 request->device, runs->threads, err);
-    }
-    if (!can_check(request)) {
-        request->check_seconds = 0;
-    }
-    make_args(request, runs);
-    request->shared_import = in_int(request->arguments, SHARED_IMPORT) > 0;
-    if (request->shared_import &&
-        !json_is_true(json_object_get(request->stack->probe, "forks"))) {
-        return err_set(err, ERR_UNSUPPORTED, "the worker of stack '%s' forks no runs",
-                       request->stack->name);
-    }
-    return ERR_OK;
+    return run_request_prepare(request, runs->threads, err);
 }
 
 /* The process that REQUEST asks for. */
-static struct supervise supervise_of(const struct request *request,
+static struct supervise supervise_of(const struct run_request *request,
                                      char *const *environment)
 {
     const struct external_run *external = &request->external;
@@ -464,14 +315,14 @@ static void say_started(const struct runs *runs, const struct agent_run *run)
 }
 
 /* An older worker does not know its nonce. */
-static bool returns_nonce(const struct request *request)
+static bool returns_nonce(const struct run_request *request)
 {
     return request->external.workload ||
            json_is_true(json_object_get(request->stack->probe, "nonce"));
 }
 
 /* The environment of REQUEST's process, taken out of it. */
-static char **take_environment(struct request *request)
+static char **take_environment(struct run_request *request)
 {
     char **environment = request->external.env;
 
@@ -499,13 +350,13 @@ static char *case_of(const json_t *asked)
 
 /* A forker has imported its framework as the variant wants it, and computes on one device
  * with so many threads. */
-static enum err_code fork_run(struct runs *runs, const struct request *request,
+static enum err_code fork_run(struct runs *runs, const struct run_request *request,
                               const struct origin *origin, struct supervise process,
                               struct agent_run *run, struct err *err)
 {
     const json_t *asked = request->arguments;
     const char *variant = in_text(asked, "variant");
-    char *threads = xasprintf("%d", request_threads(request, runs));
+    char *threads = xasprintf("%d", run_request_threads(request, runs->threads));
     const char *const args[] = { "--fork", "--variant", variant,         "--threads",
                                  threads,  "--device",  request->device, NULL };
     char *key =
@@ -525,7 +376,7 @@ static enum err_code fork_run(struct runs *runs, const struct request *request,
     return rc;
 }
 
-static enum err_code start_process(struct runs *runs, struct request *request,
+static enum err_code start_process(struct runs *runs, struct run_request *request,
                                    struct agent_run *run, struct err *err)
 {
     char **environment = take_environment(request);
@@ -545,7 +396,8 @@ static enum err_code start_process(struct runs *runs, struct request *request,
 }
 
 /* Takes over the external run of REQUEST. */
-static enum err_code start(struct runs *runs, struct request *request, struct err *err)
+static enum err_code start(struct runs *runs, struct run_request *request,
+                           struct err *err)
 {
     struct agent_run *run = xcalloc(1, sizeof *run);
 
@@ -581,7 +433,7 @@ static const char *read_id(const json_t *command, struct err *err)
 
 enum err_code runs_command(struct runs *runs, const json_t *command, struct err *err)
 {
-    struct request request = { .id = read_id(command, err) };
+    struct run_request request = { .id = read_id(command, err) };
     struct err refusal;
 
     if (!request.id) {
@@ -594,8 +446,7 @@ enum err_code runs_command(struct runs *runs, const json_t *command, struct err 
         runs->send(runs->arg, json_pack("{s:s,s:s,s:o}", "event", "refused", "run",
                                         request.id, "cause", cause));
     }
-    free_texts(request.args);
-    external_run_release(&request.external);
+    run_request_release(&request);
     return ERR_OK;
 }
 
