@@ -433,8 +433,8 @@ static int serve(struct service *s, struct err *err)
     int code;
 
     /* A dozen threads answer by turns: an arena for each would keep what one once needed.
-     */
-    mallopt(M_ARENA_MAX, 1);
+     * In a single one, loop and writer wait for each other at every allocation. */
+    mallopt(M_ARENA_MAX, 4);
     if (profile_set_load(s->config.profiles, &s->profiles, err) != ERR_OK ||
         verified_set_load(s->config.gpu_reports, &s->verified, err) != ERR_OK) {
         return EXIT_CODE_USAGE;
