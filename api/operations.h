@@ -1,5 +1,5 @@
 /* What GET /v1/operations is made of: read by api/operations.c, shown by
- * api/operations_json.c. */
+ * api/render/operations_json.c. */
 #ifndef API_OPERATIONS_H
 #define API_OPERATIONS_H
 
