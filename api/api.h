@@ -25,6 +25,7 @@ struct api;
 
 /* What the daemon knows without the database, for a scrape. */
 struct api_figures {
+    int hosts, hosts_online, hosts_waiting; /* of the configuration */
     json_t *stacks; /* the names of each host's, by its name; null where they are not
                        known.  New reference */
     double weakest_bound;        /* of background evidence; 0: there is none */
@@ -64,8 +65,9 @@ struct api_hooks {
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
     /* The configured hosts as JSON array:
-     * {"name","online","state","since","cause","node"} (new reference). */
-    json_t *(*hosts)(void *arg);
+     * {"name","online","state","since","cause","node"} (new reference).  ONLY: the one of
+     * this name, NULL: all. */
+    json_t *(*hosts)(void *arg, const char *only);
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */
     json_t *(*foreign)(void *arg);

@@ -8,6 +8,7 @@
 #include "api/http/cache.h"
 #include "api/http/page.h"
 #include "api/http/params.h"
+#include "api/http/renew.h"
 #include "api/http/reply.h"
 #include "api/render/classes.h"
 #include "api/unknown.h"
@@ -233,9 +234,31 @@ static void share(struct request *r)
     char *body = buf_detach(&shown->body, &length);
 
     reply_shared(r,
-                 cache_add(&r->api->cache, shown->key, shown->generation,
+                 cache_add(&r->api->cache, shown->key, shown->generation, shown->now_ms,
                            shown->now_ms + VALID_MS, body, length, shown->etag),
                  format_content_type(r->format));
+}
+
+/* As it is, or as it was a short time ago.  Returns whether it is there. */
+static bool show_made(struct request *r)
+{
+    struct cache *cache = &r->api->cache;
+    const struct shown *shown = r->state;
+    struct cached *cached =
+        cache_find(cache, shown->key, shown->generation, shown->now_ms);
+    bool renew = false;
+
+    if (!cached) {
+        cached =
+            cache_find_old(cache, shown->key, renew_age_ms(r), shown->now_ms, &renew);
+    }
+    if (cached) {
+        reply_shared(r, cached, format_content_type(r->format));
+    }
+    if (renew) {
+        request_renew(r, read_classes, share);
+    }
+    return cached != NULL;
 }
 
 static char *cache_key(const struct request *r, const struct asked *a)
@@ -249,7 +272,6 @@ static char *cache_key(const struct request *r, const struct asked *a)
 void classes_get(struct request *r)
 {
     struct shown *shown = xcalloc(1, sizeof *shown);
-    struct cached *cached;
 
     request_keep(r, shown, shown_free);
     shown->now_ms = clock_wall_ms();
@@ -259,10 +281,7 @@ void classes_get(struct request *r)
     }
     shown->generation = store_generation(r->api->store);
     shown->key = cache_key(r, &shown->asked);
-    cached = cache_find(&r->api->cache, shown->key, shown->generation, shown->now_ms);
-    if (cached) {
-        reply_shared(r, cached, format_content_type(r->format));
-    } else {
+    if (!show_made(r)) {
         request_read(r, read_classes, share);
     }
 }

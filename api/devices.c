@@ -1,5 +1,5 @@
-/* GET /v1/devices, /v1/hosts and /v1/stacks: what the database has seen, completed with
- * what is online now. */
+/* GET /v1/devices and /v1/stacks: what the database has seen, completed with what is
+ * online now. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -19,10 +19,10 @@
 
 /* What only the loop knows of a device, once for each stack. */
 struct presence {
-    char id[CASE_TITLE_SIZE], host[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
+    const char *id, *stack, *cause; /* in view->texts; CAUSE: why it is not online */
+    const char *state;              /* static */
     bool is_default, online;
-    const char *state; /* static */
-    char *cause;       /* why it is not online */
+    struct presence *next; /* of the same device */
 };
 
 struct view {
@@ -34,9 +34,10 @@ struct view {
     struct choices dissenters;
     struct presence *present;
     int count;
-    json_t *foreign;  /* as of api_hooks; NULL: hosts are shown */
-    json_t *hosts;    /* as the fleet has them; those that were seen are taken out */
-    const char *only; /* NULL: all are shown */
+    char *texts;
+    struct lookup first_of; /* ids of devices: the first of theirs in `present` */
+    json_t *foreign;        /* as of api_hooks */
+    const char *only;       /* NULL: all are shown */
     int shown;
     struct tx *tx; /* while it reads */
 };
@@ -126,56 +127,94 @@ static void view_free(void *state)
 {
     struct view *view = state;
 
-    for (int i = 0; i < view->count; i++) {
-        free(view->present[i].cause);
-    }
     free(view->present);
+    free(view->texts);
+    lookup_release(&view->first_of);
     choices_release(&view->dissenters);
-    json_decref(view->hosts);
     json_decref(view->foreign);
 }
 
-static struct view *keep_view(struct request *r)
+static struct view *view_new(struct request *r)
 {
-    const struct device_stack *devices;
     struct view *view = page_new(r, sizeof *view, 'u');
 
     view->page.release = view_free;
-    view->count = r->api->hooks.devices(r->api->hooks.arg, &devices);
-    view->present = xcalloc((size_t)view->count + 1, sizeof *view->present);
+    return view;
+}
+
+/* Returns where it is among the texts. */
+static size_t keep_text(struct buf *texts, const char *text)
+{
+    size_t at = texts->length;
+
+    buf_add(texts, text, strlen(text) + 1);
+    return at;
+}
+
+/* Copies what the loop knows of the device that the path names, or of all: the loop does
+ * no more for thousands of them. */
+static void keep_presence(struct request *r, struct view *view)
+{
+    const struct device_stack *devices;
+    int count = r->api->hooks.devices(r->api->hooks.arg, &devices);
+    struct buf texts = BUF_INIT;
+    struct places {
+        size_t id, stack, cause;
+    } *places = xcalloc((size_t)count + 1, sizeof *places);
+
+    view->only = r->arguments[0];
+    view->present = xcalloc((size_t)count + 1, sizeof *view->present);
+    for (int i = 0; i < count; i++) {
+        const struct device_stack *device = &devices[i];
+
+        if (!view->only || strcmp(view->only, device->id) == 0) {
+            view->present[view->count] =
+                (struct presence){ .is_default = device->is_default,
+                                   .online = device->online,
+                                   .state = device->state };
+            places[view->count++] =
+                (struct places){ keep_text(&texts, device->id),
+                                 keep_text(&texts, device->stack),
+                                 keep_text(&texts, device->cause ? device->cause : "") };
+        }
+    }
+    view->texts = buf_detach(&texts, NULL);
     for (int i = 0; i < view->count; i++) {
         struct presence *p = &view->present[i];
 
-        copy_text(p->id, sizeof p->id, devices[i].id);
-        copy_text(p->host, sizeof p->host, devices[i].host);
-        copy_text(p->stack, sizeof p->stack, devices[i].stack);
-        p->is_default = devices[i].is_default;
-        p->online = devices[i].online;
-        p->state = devices[i].state;
-        p->cause = devices[i].cause && strcmp(p->state, "online") != 0
-                       ? xstrdup(devices[i].cause)
-                       : NULL;
+        p->id = view->texts + places[i].id;
+        p->stack = view->texts + places[i].stack;
+        p->cause = strcmp(p->state, "online") != 0 ? view->texts + places[i].cause : NULL;
     }
-    return view;
+    free(places);
+}
+
+/* From the last to the first, so that each device's are in order. */
+static void link_presence(struct view *view)
+{
+    for (int i = view->count - 1; i >= 0; i--) {
+        struct presence *p = &view->present[i];
+
+        p->next = lookup_get(&view->first_of, p->id);
+        lookup_put(&view->first_of, p->id, p);
+    }
 }
 
 static const struct presence *default_presence(const struct view *view, const char *id)
 {
-    for (int i = 0; i < view->count; i++) {
-        if (view->present[i].is_default && strcmp(view->present[i].id, id) == 0) {
-            return &view->present[i];
-        }
+    const struct presence *p = lookup_get(&view->first_of, id);
+
+    while (p && !p->is_default) {
+        p = p->next;
     }
-    return NULL;
+    return p;
 }
 
 static void stacks_of(struct json_out *out, const struct view *view, const char *id)
 {
     out_open(out, "stacks", '[');
-    for (int i = 0; i < view->count; i++) {
-        if (strcmp(view->present[i].id, id) == 0) {
-            out_text(out, NULL, view->present[i].stack);
-        }
+    for (const struct presence *p = lookup_get(&view->first_of, id); p; p = p->next) {
+        out_text(out, NULL, p->stack);
     }
     out_close(out, ']');
 }
@@ -196,7 +235,7 @@ static void show_device(void *arg, const struct device *device)
     struct json_out *out = &view->page.out;
     const struct presence *presence;
 
-    if (view->only ? strcmp(view->only, device->id) != 0 : !is_on_page(view, device)) {
+    if (!view->only && !is_on_page(view, device)) {
         return;
     }
     presence = default_presence(view, device->id);
@@ -220,85 +259,24 @@ static void show_device(void *arg, const struct device *device)
     out_close(out, '}');
 }
 
-/* Takes the host out of those of the fleet (new reference); NULL: it is not there. */
-static json_t *take_configured(struct view *view, const char *name)
-{
-    size_t i;
-    json_t *host;
-
-    json_array_foreach(view->hosts, i, host)
-    {
-        if (strcmp(json_string_value(json_object_get(host, "name")), name) == 0) {
-            json_incref(host);
-            json_array_remove(view->hosts, i);
-            return host;
-        }
-    }
-    return NULL;
-}
-
-static const char *cause_of(const json_t *configured)
-{
-    return configured ? json_string_value(json_object_get(configured, "cause"))
-                      : "it is not in the configuration";
-}
-
-/* What the engine says that starts its agent. */
-static void node_json(struct json_out *out, const json_t *node)
-{
-    char *text = node ? json_dumps(node, JSON_COMPACT | JSON_ENCODE_ANY) : NULL;
-
-    out_json(out, "node", text);
-    free(text);
-}
-
-static void host_json(struct json_out *out, const struct host *host,
-                      const json_t *configured)
-{
-    out_open(out, NULL, '{');
-    out_text(out, "name", host->name);
-    out_bool(out, "online", json_is_true(json_object_get(configured, "online")));
-    out_text(out, "state",
-             configured ? json_string_value(json_object_get(configured, "state"))
-                        : "offline");
-    out_text(out, "since", json_string_value(json_object_get(configured, "since")));
-    out_text(out, "cause", cause_of(configured));
-    node_json(out, json_object_get(configured, "node"));
-    out_name(out, "boot_id", host->boot_id);
-    out_time(out, "first_seen_at", host->first_seen_ms);
-    out_time(out, "last_seen_at", host->last_seen_ms);
-    out_close(out, '}');
-}
-
-static void show_host(void *arg, const struct host *host)
-{
-    struct view *view = arg;
-    json_t *configured = take_configured(view, host->name);
-
-    host_json(&view->page.out, host, configured);
-    json_decref(configured);
-}
-
-/* Those that have never been taken in. */
-static void show_unseen_hosts(struct view *view)
-{
-    size_t i;
-    json_t *host;
-
-    json_array_foreach(view->hosts, i, host)
-    {
-        struct host unseen = { .name = "" };
-
-        copy_text(unseen.name, sizeof unseen.name,
-                  json_string_value(json_object_get(host, "name")));
-        host_json(&view->page.out, &unseen, host);
-    }
-}
-
 static void take_dissenter(void *arg, const char *device, int64_t cells)
 {
     (void)cells;
     choices_add(arg, device);
+}
+
+/* Those that may be on the page. */
+static enum err_code read_page(struct tx *tx, struct view *view, struct err *err)
+{
+    list_open(&view->page.out);
+    if (view->dissenting) {
+        return dissenters_worst(tx, DISSENTERS_MAX, take_dissenter, &view->dissenters,
+                                err) == ERR_OK
+                   ? devices_each(tx, show_device, view, err)
+                   : err->code;
+    }
+    view->number = view->before;
+    return devices_page(tx, view->before, page_rows(&view->page), show_device, view, err);
 }
 
 /* A page of all devices, or the one that the path names. */
@@ -307,17 +285,11 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
     struct request *r = arg;
     struct view *view = r->state;
 
-    view->only = r->arguments[0];
     view->as_text = r->format == FORMAT_TEXT;
     view->tx = tx;
-    if (!view->only) {
-        list_open(&view->page.out);
-    }
-    if (view->dissenting && dissenters_worst(tx, DISSENTERS_MAX, take_dissenter,
-                                             &view->dissenters, err) != ERR_OK) {
-        return err->code;
-    }
-    if (devices_each(tx, show_device, view, err) != ERR_OK) {
+    link_presence(view);
+    if ((view->only ? devices_named(tx, view->only, show_device, view, err)
+                    : read_page(tx, view, err)) != ERR_OK) {
         return err->code;
     }
     if (!view->only) {
@@ -332,8 +304,9 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 
 void devices_get(struct request *r)
 {
-    struct view *view = keep_view(r);
+    struct view *view = view_new(r);
 
+    keep_presence(r, view);
     view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     view->before = param_cursor_number(r, 'u');
     view->dissenting = param_value(r, "dissents") != NULL;
@@ -344,29 +317,11 @@ void devices_get(struct request *r)
 
 void devices_get_one(struct request *r)
 {
-    keep_view(r)->foreign = r->api->hooks.foreign(r->api->hooks.arg);
+    struct view *view = view_new(r);
+
+    keep_presence(r, view);
+    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     request_read(r, read_devices, NULL);
-}
-
-static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
-{
-    struct request *r = arg;
-    struct view *view = r->state;
-
-    list_open(&view->page.out);
-    if (hosts_each(tx, show_host, view, err) != ERR_OK) {
-        return err->code;
-    }
-    show_unseen_hosts(view);
-    list_reply(r, &view->page.out);
-    return ERR_OK;
-}
-
-void hosts_get(struct request *r)
-{
-    keep_view(r);
-    ((struct view *)r->state)->hosts = r->api->hooks.hosts(r->api->hooks.arg);
-    request_read(r, read_hosts, NULL);
 }
 
 void stacks_get(struct request *r)

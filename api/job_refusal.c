@@ -127,7 +127,7 @@ void refuse_job(struct request *r)
     const struct api_hooks *hooks = &r->api->hooks;
     const struct problem *first = &r->problems.items[0];
     json_t *stacks = hooks->stacks(hooks->arg);
-    json_t *hosts = hooks->hosts(hooks->arg);
+    json_t *hosts = hooks->hosts(hooks->arg, NULL);
     const json_t *idle = r->problems.count == 1 ? without_device(first, stacks) : NULL;
     char *missing = are_unusable(&r->problems, stacks) ? find_unusable(stacks) : NULL;
 

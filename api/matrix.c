@@ -71,7 +71,6 @@ static void read_choice(struct request *r, int64_t now_ms, struct choice *ret_ch
 
 /* Looks for a device, then for the environments of its kind. */
 struct search {
-    const char *id;
     bool found;
     char backend[CASE_NAME_SIZE], model[CASE_TITLE_SIZE];
     char environment[DIGEST_TEXT_SIZE];
@@ -81,11 +80,9 @@ static void match_device(void *arg, const struct device *device)
 {
     struct search *s = arg;
 
-    if (strcmp(device->id, s->id) == 0) {
-        s->found = true;
-        copy_text(s->backend, sizeof s->backend, device->backend);
-        copy_text(s->model, sizeof s->model, device->model);
-    }
+    s->found = true;
+    copy_text(s->backend, sizeof s->backend, device->backend);
+    copy_text(s->model, sizeof s->model, device->model);
 }
 
 static void match_environment(void *arg, const struct environment *e)
@@ -131,9 +128,9 @@ static enum err_code find_by_device(struct tx *tx, const struct choice *choice,
                                     struct problems *problems,
                                     char ret_id[DIGEST_TEXT_SIZE], struct err *err)
 {
-    struct search s = { .id = choice->device };
+    struct search s = { .found = false };
 
-    if (devices_each(tx, match_device, &s, err) != ERR_OK) {
+    if (devices_named(tx, choice->device, match_device, &s, err) != ERR_OK) {
         return err->code;
     }
     if (!s.found) {
@@ -249,7 +246,7 @@ static void share(struct request *r)
     char *body = buf_detach(&view->body, &length);
 
     reply_shared(r,
-                 cache_add(&r->api->cache, view->key, view->generation,
+                 cache_add(&r->api->cache, view->key, view->generation, view->now_ms,
                            view->matrix.valid_until_ms, body, length, view->etag),
                  format_content_type(r->format));
 }

@@ -1,21 +1,28 @@
 /* GET /metrics: figures for Prometheus.  They come from cells, changes and open jobs,
- * never from all runs, so a scrape costs the same however many there are.  While the
- * database fails, what is known without it is told. */
+ * never from all runs, so a scrape costs the same however many there are; those of a
+ * large fleet are told for a while (api/http/renew.h).  While the database fails, what is
+ * known without it is told. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/http/cache.h"
 #include "api/http/handlers.h"
+#include "api/http/renew.h"
 #include "api/http/reply.h"
 #include "api/render/metrics.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/mem.h"
+#include "daemon/base/text.h"
 #include "db/events.h"
 #include "db/jobs.h"
 
 struct scrape {
     struct figures figures;
+    char *key;
+    struct buf body;
+    char etag[ETAG_SIZE];
     int64_t now_ms, stale_after_ms;
     char *stacks; /* as text, as in struct api_figures */
 };
@@ -25,6 +32,8 @@ static void scrape_free(void *state)
     struct scrape *s = state;
 
     free(s->stacks);
+    free(s->key);
+    buf_release(&s->body);
     free(s);
 }
 
@@ -182,27 +191,56 @@ static enum err_code collect(struct tx *tx, struct scrape *s, struct err *err)
     return collect_drift(tx, f, err);
 }
 
-static void reply_figures(struct request *r, bool whole)
+static const char *content_type(const struct request *r)
+{
+    return r->format == FORMAT_OPENMETRICS ? format_content_type(r->format)
+                                           : "text/plain; version=0.0.4; charset=utf-8";
+}
+
+static void write_figures(const struct request *r, bool whole, struct buf *body)
 {
     const struct scrape *s = r->state;
-    bool open = r->format == FORMAT_OPENMETRICS;
+
+    metrics_text(&s->figures, r->api->options.version, whole,
+                 r->format == FORMAT_OPENMETRICS, body);
+}
+
+static void reply_without_store(struct request *r)
+{
     struct buf buf = BUF_INIT;
 
-    metrics_text(&s->figures, r->api->options.version, whole, open, &buf);
+    write_figures(r, false, &buf);
     reply_text(r, &buf);
-    r->reply.content_type = open ? format_content_type(r->format)
-                                 : "text/plain; version=0.0.4; charset=utf-8";
+    r->reply.content_type = content_type(r);
 }
 
 static enum err_code read_figures(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
+    struct scrape *s = r->state;
+    struct buf text = BUF_INIT;
 
-    if (collect(tx, r->state, err) != ERR_OK) {
+    if (collect(tx, s, err) != ERR_OK) {
         return err->code;
     }
-    reply_figures(r, true);
+    write_figures(r, true, &text);
+    text_show(&s->body, text.data, text.length, "\n\t");
+    buf_release(&text);
+    etag_of(s->body.data, s->body.length, s->etag);
     return ERR_OK;
+}
+
+/* For who scrapes next; only there is it valid, since what the loop knows changes without
+ * the store. */
+static void share(struct request *r)
+{
+    struct scrape *s = r->state;
+    size_t length;
+    char *body = buf_detach(&s->body, &length);
+
+    reply_shared(
+        r, cache_add(&r->api->cache, s->key, 0, s->now_ms, 0, body, length, s->etag),
+        content_type(r));
 }
 
 static void take_health(struct figures *f, const struct health *health)
@@ -220,7 +258,7 @@ static void reply_service_instead(struct request *r, const struct err *why)
 
     log_error("api: GET /metrics: %s", why->message);
     take_health(&s->figures, r->api->hooks.health(r->api->hooks.arg));
-    reply_figures(r, false);
+    reply_without_store(r);
 }
 
 static void take_fleet(struct figures *f, const struct api *api)
@@ -228,7 +266,6 @@ static void take_fleet(struct figures *f, const struct api *api)
     const struct device_stack *devices;
     int entries = api->hooks.devices(api->hooks.arg, &devices);
     json_t *foreign = api->hooks.foreign(api->hooks.arg);
-    json_t *hosts = api->hooks.hosts(api->hooks.arg);
     size_t i;
     json_t *host;
 
@@ -243,15 +280,7 @@ static void take_fleet(struct figures *f, const struct api *api)
     {
         f->devices_foreign += json_array_size(json_object_get(host, "processes")) > 0;
     }
-    json_array_foreach(hosts, i, host)
-    {
-        f->hosts++;
-        f->hosts_online += json_is_true(json_object_get(host, "online"));
-        f->hosts_waiting +=
-            strcmp(json_string_value(json_object_get(host, "state")), "waiting") == 0;
-    }
     json_decref(foreign);
-    json_decref(hosts);
 }
 
 static void take_service(struct scrape *s, struct api *api)
@@ -264,6 +293,9 @@ static void take_service(struct scrape *s, struct api *api)
     api->hooks.figures(api->hooks.arg, &own);
     s->stacks = json_dumps(own.stacks, JSON_COMPACT);
     json_decref(own.stacks);
+    f->hosts = own.hosts;
+    f->hosts_online = own.hosts_online;
+    f->hosts_waiting = own.hosts_waiting;
     f->weakest_bound = own.weakest_bound;
     f->background_spent_ms = own.background_spent_ms;
     f->backup_ms = own.backup_ms;
@@ -278,6 +310,24 @@ static void take_service(struct scrape *s, struct api *api)
     f->generation = store_generation(api->store);
 }
 
+/* Returns whether what a large fleet told a short time ago is the reply. */
+static bool show_made(struct request *r)
+{
+    const struct scrape *s = r->state;
+    bool renew;
+    struct cached *cached =
+        cache_find_old(&r->api->cache, s->key, renew_age_ms(r), s->now_ms, &renew);
+
+    if (cached) {
+        reply_shared(r, cached, content_type(r));
+    }
+    if (renew) {
+        take_service(r->state, r->api);
+        request_renew(r, read_figures, share);
+    }
+    return cached != NULL;
+}
+
 void metrics_get(struct request *r)
 {
     struct scrape *s = xcalloc(1, sizeof *s);
@@ -285,11 +335,15 @@ void metrics_get(struct request *r)
     request_keep(r, s, scrape_free);
     s->now_ms = clock_wall_ms();
     s->stale_after_ms = r->api->stale_after_ms;
-    take_service(s, r->api);
-    if (s->figures.causes[HEALTH_STORAGE][0]) {
-        reply_figures(r, false);
-        return;
+    s->key = xasprintf("metrics|%llu|%d", (unsigned long long)r->api->configured,
+                       (int)r->format);
+    if (!health_ready(r->api->hooks.health(r->api->hooks.arg)) || !show_made(r)) {
+        take_service(s, r->api);
+        r->failed = reply_service_instead;
+        if (s->figures.causes[HEALTH_STORAGE][0]) {
+            reply_without_store(r);
+        } else {
+            request_read(r, read_figures, share);
+        }
     }
-    r->failed = reply_service_instead;
-    request_read(r, read_figures, NULL);
 }

@@ -192,21 +192,15 @@ static void take_presence(struct view *view, struct api *api)
 {
     const struct device_stack *devices;
     int count = api->hooks.devices(api->hooks.arg, &devices);
-    json_t *hosts = api->hooks.hosts(api->hooks.arg), *host;
-    size_t i;
+    json_t *hosts = api->hooks.hosts(api->hooks.arg, view->host);
 
-    json_array_foreach(hosts, i, host)
-    {
-        if (strcmp(in_text_or_empty(host, "name"), view->host) == 0) {
-            view->is_known = true;
-            view->is_online = json_is_true(json_object_get(host, "online"));
-        }
-    }
+    view->is_known = json_array_size(hosts) > 0;
+    view->is_online = json_is_true(json_object_get(json_array_get(hosts, 0), "online"));
     json_decref(hosts);
-    view->there = xcalloc((size_t)count + 1, sizeof *view->there);
     for (int k = 0; k < count; k++) {
         if (devices[k].is_default && device_is_there(&devices[k]) &&
             strcmp(devices[k].host, view->host) == 0) {
+            view->there = xgrow(view->there, view->there_count, sizeof *view->there);
             copy_text(view->there[view->there_count++], CASE_TITLE_SIZE, devices[k].id);
         }
     }

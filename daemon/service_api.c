@@ -166,11 +166,11 @@ static json_t *hook_stacks(void *arg)
     return fleet_stacks(s->fleet);
 }
 
-static json_t *hook_hosts(void *arg)
+static json_t *hook_hosts(void *arg, const char *only)
 {
     const struct service *s = arg;
 
-    return service_hosts(s);
+    return service_hosts(s, only);
 }
 
 static json_t *hook_foreign(void *arg)
@@ -191,6 +191,8 @@ static void hook_figures(void *arg, struct api_figures *ret_figures)
 {
     const struct service *s = arg;
 
+    ret_figures->hosts = fleet_count_hosts(s->fleet, &ret_figures->hosts_online,
+                                           &ret_figures->hosts_waiting);
     ret_figures->stacks = fleet_stack_names(s->fleet);
     ret_figures->backup_ms = s->backup_ms;
     ret_figures->backup_every_ms =

@@ -92,9 +92,9 @@ void service_open_engine(struct service *s)
     }
 }
 
-json_t *service_hosts(const struct service *s)
+json_t *service_hosts(const struct service *s, const char *only)
 {
-    json_t *hosts = fleet_hosts(s->fleet), *host;
+    json_t *hosts = fleet_hosts(s->fleet, only), *host;
     size_t i;
 
     json_array_foreach(hosts, i, host)

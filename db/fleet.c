@@ -86,6 +86,30 @@ enum err_code devices_each(struct tx *tx,
     return visit_devices(&q, visit, arg, err);
 }
 
+enum err_code devices_page(struct tx *tx, int64_t before, int limit,
+                           void (*visit)(void *arg, const struct device *device),
+                           void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " DEVICE_COLUMNS
+                " FROM device ORDER BY id LIMIT ?"
+                " OFFSET ?",
+                limit, before);
+    return visit_devices(&q, visit, arg, err);
+}
+
+enum err_code devices_named(struct tx *tx, const char *id,
+                            void (*visit)(void *arg, const struct device *device),
+                            void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx, "SELECT " DEVICE_COLUMNS " FROM device WHERE id = ?", id);
+    return visit_devices(&q, visit, arg, err);
+}
+
 enum err_code devices_of_host(struct tx *tx, const char *host,
                               void (*visit)(void *arg, const struct device *device),
                               void *arg, struct err *err)

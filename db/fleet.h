@@ -22,6 +22,16 @@ enum err_code devices_each(struct tx *tx,
                            void (*visit)(void *arg, const struct device *device),
                            void *arg, struct err *err);
 
+/* Of all, in their order: at most LIMIT, behind the first BEFORE. */
+enum err_code devices_page(struct tx *tx, int64_t before, int limit,
+                           void (*visit)(void *arg, const struct device *device),
+                           void *arg, struct err *err);
+
+/* The one with this id, if it is there. */
+enum err_code devices_named(struct tx *tx, const char *id,
+                            void (*visit)(void *arg, const struct device *device),
+                            void *arg, struct err *err);
+
 enum err_code devices_of_host(struct tx *tx, const char *host,
                               void (*visit)(void *arg, const struct device *device),
                               void *arg, struct err *err);

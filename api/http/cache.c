@@ -21,6 +21,23 @@ struct cached *cache_find(struct cache *cache, const char *key, uint64_t generat
     return NULL;
 }
 
+struct cached *cache_find_old(struct cache *cache, const char *key, int64_t age_ms,
+                              int64_t now_ms, bool *ret_renew)
+{
+    *ret_renew = false;
+    for (int i = 0; i < CACHE_ENTRIES; i++) {
+        struct cached *c = cache->entries[i];
+
+        if (c && now_ms - c->begun_ms < age_ms && strcmp(c->key, key) == 0) {
+            *ret_renew = !c->renewing && now_ms - c->begun_ms >= age_ms / 2;
+            c->renewing = c->renewing || *ret_renew;
+            c->references++;
+            return c;
+        }
+    }
+    return NULL;
+}
+
 /* The place of KEY's older entry, else the next in turn. */
 static struct cached **place_for(struct cache *cache, const char *key)
 {
@@ -47,8 +64,8 @@ struct cached *cached_new(char *body, size_t length, const char *etag)
 }
 
 struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
-                         int64_t valid_until_ms, char *body, size_t length,
-                         const char *etag)
+                         int64_t begun_ms, int64_t valid_until_ms, char *body,
+                         size_t length, const char *etag)
 {
     struct cached *c = cached_new(body, length, etag);
     struct cached **place = place_for(cache, key);
@@ -56,6 +73,7 @@ struct cached *cache_add(struct cache *cache, const char *key, uint64_t generati
     c->references++;
     c->key = xstrdup(key);
     c->generation = generation;
+    c->begun_ms = begun_ms;
     c->valid_until_ms = valid_until_ms;
     cached_unref(*place);
     *place = c;

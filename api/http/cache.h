@@ -3,6 +3,7 @@
 #ifndef API_HTTP_CACHE_H
 #define API_HTTP_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,8 @@ struct cached {
     char *key;
     uint64_t generation;    /* of the store */
     int64_t valid_until_ms; /* wall clock */
+    int64_t begun_ms;       /* likewise: what it shows is of then, or newer */
+    bool renewing;          /* one that replaces it is on its way */
     struct MHD_Response *response;
     char etag[ETAG_SIZE];
 };
@@ -29,11 +32,16 @@ struct cache {
 struct cached *cache_find(struct cache *cache, const char *key, uint64_t generation,
                           int64_t now_ms);
 
-/* Makes an entry of BODY (takes ownership) and keeps it in the cache; returns a new
- * reference. */
+/* The entry if it is not older than AGE_MS, whatever changed since; a new reference, or
+ * NULL.  RET_RENEW: the caller is to see to the one that replaces it, beside. */
+struct cached *cache_find_old(struct cache *cache, const char *key, int64_t age_ms,
+                              int64_t now_ms, bool *ret_renew);
+
+/* Makes an entry of BODY (takes ownership), which was begun at BEGUN_MS, and keeps it in
+ * the cache; returns a new reference. */
 struct cached *cache_add(struct cache *cache, const char *key, uint64_t generation,
-                         int64_t valid_until_ms, char *body, size_t length,
-                         const char *etag);
+                         int64_t begun_ms, int64_t valid_until_ms, char *body,
+                         size_t length, const char *etag);
 
 /* One that is in no cache, with one reference. */
 struct cached *cached_new(char *body, size_t length, const char *etag);

@@ -104,6 +104,15 @@ int64_t clock_monotonic_ns(void)
     return read_clock_ns(CLOCK_MONOTONIC);
 }
 
+/* A list of hosts has thousands of times: strftime asks the locale for each. */
+static void put_digits(char *to, int digits, int value)
+{
+    while (digits > 0) {
+        to[--digits] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
 void clock_rfc3339(int64_t wall_ms, char ret_text[CLOCK_RFC3339_SIZE])
 {
     time_t seconds = (time_t)(wall_ms / 1000);
@@ -118,8 +127,14 @@ void clock_rfc3339(int64_t wall_ms, char ret_text[CLOCK_RFC3339_SIZE])
         memcpy(ret_text, "0000-00-00T00:00:00.000Z", CLOCK_RFC3339_SIZE);
         return;
     }
-    strftime(ret_text, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(ret_text + 19, CLOCK_RFC3339_SIZE - 19, ".%03dZ", ms % 1000);
+    memcpy(ret_text, "0000-00-00T00:00:00.000Z", CLOCK_RFC3339_SIZE);
+    put_digits(ret_text, 4, tm.tm_year + 1900);
+    put_digits(ret_text + 5, 2, tm.tm_mon + 1);
+    put_digits(ret_text + 8, 2, tm.tm_mday);
+    put_digits(ret_text + 11, 2, tm.tm_hour);
+    put_digits(ret_text + 14, 2, tm.tm_min);
+    put_digits(ret_text + 17, 2, tm.tm_sec);
+    put_digits(ret_text + 20, 3, ms);
 }
 
 /* "Z" or "+hh:mm" or "-hh:mm": the offset in minutes; -1 on anything else. */

@@ -249,23 +249,40 @@ json_t *fleet_stack_names(const struct fleet *fleet)
     return hosts;
 }
 
-json_t *fleet_hosts(const struct fleet *fleet)
+static json_t *host_json(const struct fleet_host *host)
+{
+    char text[FLEET_WORDS_SIZE];
+    const char *cause = fleet_host_cause(host, text);
+    char since[CLOCK_RFC3339_SIZE];
+
+    clock_rfc3339(host->state_ms, since);
+    return json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name", host->name, "online",
+                     host->online, "state", fleet_state_name(host->state), "since", since,
+                     "cause", cause[0] ? cause : NULL);
+}
+
+json_t *fleet_hosts(const struct fleet *fleet, const char *only)
 {
     json_t *list = json_array();
 
     for (int h = 0; h < fleet->host_count; h++) {
         const struct fleet_host *host = &fleet->hosts[h];
-        char text[FLEET_WORDS_SIZE];
-        const char *cause = fleet_host_cause(host, text);
-        char since[CLOCK_RFC3339_SIZE];
 
-        clock_rfc3339(host->state_ms, since);
-        json_array_append_new(list, json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name",
-                                              host->name, "online", host->online, "state",
-                                              fleet_state_name(host->state), "since",
-                                              since, "cause", cause[0] ? cause : NULL));
+        if (!only || strcmp(only, host->name) == 0) {
+            json_array_append_new(list, host_json(host));
+        }
     }
     return list;
+}
+
+int fleet_count_hosts(const struct fleet *fleet, int *ret_online, int *ret_waiting)
+{
+    *ret_online = *ret_waiting = 0;
+    for (int h = 0; h < fleet->host_count; h++) {
+        *ret_online += fleet->hosts[h].online;
+        *ret_waiting += fleet->hosts[h].state == FLEET_STATE_WAITING;
+    }
+    return fleet->host_count;
 }
 
 char *fleet_missing(const struct fleet *fleet)

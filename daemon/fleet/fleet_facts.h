@@ -32,8 +32,12 @@ json_t *fleet_stacks(const struct fleet *fleet);
 json_t *fleet_stack_names(const struct fleet *fleet);
 
 /* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
- * cause being why it is not online, or what is wrong with it, or null.  New reference. */
-json_t *fleet_hosts(const struct fleet *fleet);
+ * cause being why it is not online, or what is wrong with it, or null.  ONLY: the one of
+ * this name, NULL: all.  New reference. */
+json_t *fleet_hosts(const struct fleet *fleet, const char *only);
+
+/* Returns how many hosts the configuration has. */
+int fleet_count_hosts(const struct fleet *fleet, int *ret_online, int *ret_waiting);
 
 /* NULL when a device is online whose agent answers, or can be had; else why not. Borrowed
  * until the loop runs on. */

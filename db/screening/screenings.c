@@ -188,8 +188,8 @@ enum err_code screenings_count(struct tx *tx, struct screening_figures *ret_figu
         "SELECT ifnull(sum(outcome IS NULL AND planned_ms IS NULL), 0),"
         " ifnull(sum(outcome IS NULL AND planned_ms IS NOT NULL), 0),"
         " ifnull(sum(outcome = 'passed'), 0), ifnull(sum(outcome = 'dissents'), 0),"
-        " ifnull(sum(outcome = 'inconclusive'), 0) FROM screening s WHERE number ="
-        " (SELECT max(x.number) FROM screening x WHERE x.device = s.device)");
+        " ifnull(sum(outcome = 'inconclusive'), 0) FROM (SELECT outcome, planned_ms,"
+        " max(number) FROM screening GROUP BY device)"); /* those of max(number) */
 }
 
 enum err_code screenings_any(struct tx *tx, bool *ret_any, struct err *err)

@@ -41,16 +41,32 @@ enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_afte
     return query_end(&q, err);
 }
 
-/* A host without known stacks has a row without one.  "external/NAME" is of stack
- * "external". */
-#define IN_USE                                                                           \
+/* A host without known stacks has a row without one. */
+#define CONFIGURED                                                                       \
     "WITH configured (host, stack) AS MATERIALIZED (SELECT j.key, s.value"               \
-    " FROM json_each(?1) j LEFT JOIN json_each(j.value) s),"                             \
-    " in_use (device, environment) AS MATERIALIZED (SELECT DISTINCT x.device,"           \
-    " x.environment FROM device_stack_environment x JOIN device d ON d.id = x.device"    \
+    " FROM json_each(?1) j LEFT JOIN json_each(j.value) s)"
+
+/* x.device shows x.environment.  "external/NAME" is of stack "external". */
+#define IN_USE                                                                           \
+    " device_stack_environment x JOIN device d ON d.id = x.device"                       \
     " JOIN host h ON h.name = d.host AND d.last_seen_ms >= h.last_seen_ms"               \
     " JOIN configured f ON f.host = d.host AND (f.stack IS NULL"                         \
-    " OR f.stack = substr(x.stack, 1, instr(x.stack || '/', '/') - 1)))"
+    " OR f.stack = substr(x.stack, 1, instr(x.stack || '/', '/') - 1))"
+
+/* A cell that became worse.  Of what happened to it, n follows b. */
+#define WORSE                                                                            \
+    ", worse AS MATERIALIZED (SELECT c.id, c.changed_ms, c.environment, c.verdict,"      \
+    " c.case_key FROM cell c JOIN case_key k ON k.number = c.case_key"                   \
+    " WHERE NOT k.challenge AND NOT k.is_control"                                        \
+    " AND c.verdict NOT IN ('reproducible', 'unmeasured')"                               \
+    " AND EXISTS (SELECT 1 FROM cell_history n JOIN cell_history b"                      \
+    " ON b.cell = n.cell AND b.at_ms = (SELECT max(p.at_ms)"                             \
+    " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms)"                  \
+    " WHERE n.cell = c.id"                                                               \
+    " AND ((b.verdict = 'reproducible' AND n.verdict <> 'reproducible')"                 \
+    " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?2))"           \
+    " AND (SELECT job FROM run WHERE id = b.run) IS NOT"                                 \
+    " (SELECT job FROM run WHERE id = n.run)))"
 
 enum err_code figures_each_regressed(struct tx *tx, const char *stacks,
                                      void (*visit)(void *arg,
@@ -59,29 +75,20 @@ enum err_code figures_each_regressed(struct tx *tx, const char *stacks,
 {
     struct query q;
 
-    /* Of what happened to a cell, n follows b. */
+    /* Few are worse, and thousands of devices in use: who is in use is asked last. */
     query_begin(&q, tx,
-                IN_USE
-                "SELECT c.id, c.changed_ms, e.id, c.verdict, " CASE_KEY_COLUMNS
-                " FROM environment e CROSS JOIN cell c ON c.environment = e.number"
-                " CROSS JOIN case_key k ON k.number = c.case_key"
-                " WHERE e.number IN (SELECT environment FROM in_use)"
-                " AND NOT k.challenge AND NOT k.is_control"
-                " AND c.verdict NOT IN ('reproducible', 'unmeasured')"
-                " AND EXISTS (SELECT 1 FROM cell_history n JOIN cell_history b"
-                " ON b.cell = n.cell AND b.at_ms = (SELECT max(p.at_ms)"
-                " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms)"
-                " WHERE n.cell = c.id"
-                " AND ((b.verdict = 'reproducible' AND n.verdict <> 'reproducible')"
-                " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?2))"
-                " AND (SELECT job FROM run WHERE id = b.run) IS NOT"
-                " (SELECT job FROM run WHERE id = n.run))"
-                " AND NOT (c.verdict = 'devices_disagree'"
-                " AND EXISTS (SELECT 1 FROM cell_dissenter o WHERE o.cell = c.id)"
-                " AND NOT EXISTS (SELECT 1 FROM cell_dissenter o JOIN in_use u"
-                " ON u.device = o.device AND u.environment = c.environment"
-                " WHERE o.cell = c.id))"
-                " ORDER BY c.id",
+                CONFIGURED WORSE
+                "SELECT w.id, w.changed_ms, e.id, w.verdict, " CASE_KEY_COLUMNS
+                " FROM worse w CROSS JOIN case_key k ON k.number = w.case_key"
+                " CROSS JOIN environment e ON e.number = w.environment"
+                " WHERE w.environment IN (SELECT x.environment FROM" IN_USE
+                ")"
+                " AND NOT (w.verdict = 'devices_disagree'"
+                " AND EXISTS (SELECT 1 FROM cell_dissenter o WHERE o.cell = w.id)"
+                " AND NOT EXISTS (SELECT 1 FROM cell_dissenter o JOIN" IN_USE
+                " WHERE o.cell = w.id AND x.device = o.device"
+                " AND x.environment = w.environment))"
+                " ORDER BY w.id",
                 stacks, (int)VERDICT_MIN_RUNS);
     while (query_step(&q)) {
         struct regressed_cell cell;
@@ -102,11 +109,13 @@ enum err_code figures_each_dissenter(struct tx *tx, const char *stacks,
     struct query q;
 
     query_begin(&q, tx,
-                IN_USE
+                CONFIGURED
                 "SELECT o.device, count(*) FROM cell_dissenter o"
-                " JOIN cell c ON c.id = o.cell JOIN case_key k ON k.number = c.case_key"
-                " JOIN in_use u ON u.device = o.device AND u.environment = c.environment"
-                " WHERE NOT k.challenge GROUP BY o.device ORDER BY 2 DESC, o.device",
+                " CROSS JOIN cell c ON c.id = o.cell"
+                " CROSS JOIN case_key k ON k.number = c.case_key"
+                " WHERE NOT k.challenge AND EXISTS (SELECT 1 FROM" IN_USE
+                " WHERE x.device = o.device AND x.environment = c.environment)"
+                " GROUP BY o.device ORDER BY 2 DESC, o.device",
                 stacks);
     while (query_step(&q)) {
         const char *device = query_borrow_text(&q);

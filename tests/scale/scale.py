@@ -10,6 +10,7 @@ is a failure: each run that an agent answered is stored once, each item has the 
 nothing.  --short: a few rounds of each, for the sake of the second part."""
 import argparse
 import collections
+import datetime
 import json
 import os
 import pathlib
@@ -178,6 +179,16 @@ class Campaign:
         wanted = self.options.hosts * self.options.devices * len(variants) * self.options.runs
         self.expect(f"{name}: runs done", (job["progress"]["runs_done"], job["progress"]["runs_failed"]), (wanted, 0))
 
+    def shown(self):
+        """A page of a large fleet may be a little old, and is made anew; who asks for now gets now."""
+        path = "/v1/matrix?view=devices"
+        self.service.get(path)
+        begun = datetime.datetime.now(datetime.timezone.utc).isoformat()[:23]
+        self.wait_for(self.post("conv_wgrad", ["ordered"], 1))
+        now = self.service.request("GET", path, headers={"Cache-Control": "no-cache"})[2]["as_of"]
+        self.expect("a page that is asked for as of now is older", now < begun, False)
+        self.service.wait(lambda: self.service.get(path)["as_of"] > begun, "a page that is made anew")
+
     def killed(self):
         """A kill in the middle of a job: it goes on with what is stored, and ends."""
         before = self.stored()
@@ -244,6 +255,7 @@ class Campaign:
         time.sleep(0 if self.options.short else 3)
         self.tell("idle", rss_mb=round(memory_mb(self.service.process.pid, "VmRSS")),
                   most_mb=round(memory_mb(self.service.process.pid, "VmHWM")), latencies=self.latencies(self.probe(rounds, 20)))
+        self.shown()
         self.killed()
         self.expect("exit code", self.service.stop(), 0)
         self.connect("start after a stop")

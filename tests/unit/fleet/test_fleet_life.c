@@ -105,7 +105,7 @@ static void tick(struct test *t, int64_t later_ms)
 static const char *shown(struct test *t, const char *key)
 {
     static char text[512];
-    json_t *hosts = fleet_hosts(t->fleet);
+    json_t *hosts = fleet_hosts(t->fleet, NULL);
     const char *value = json_string_value(json_object_get(json_array_get(hosts, 0), key));
 
     snprintf(text, sizeof text, "%s", value ? value : "");
