@@ -121,7 +121,7 @@ DAEMON_SRC := $(call c_of,daemon daemon/* api api/* db db/*) workloads/instrumen
 # What the worker needs of daemon/base: libc only.
 WORKER_BASE := daemon/base/nearest.c daemon/base/reference.c
 WORKER_SRC := $(call c_of,workloads workloads/*) $(WORKER_BASE)
-EMBEDDED   := $(sort $(wildcard web/*.* db/migrations/*.sql workloads/profiles/*.json \
+EMBEDDED   := $(sort $(wildcard web/*.* db/schema.sql db/migrations/*.sql workloads/profiles/*.json \
                 api/openapi.json tests/gpu/results/*.json tests/gpu/reshaped.json tests/ptx/results.json))
 DAEMON_LIB := $(call obj,$(filter-out $(MAINS),$(DAEMON_SRC)) $(EMBEDDED))
 WORKER_LIB := $(call obj,$(filter-out $(MAINS),$(WORKER_SRC)))

@@ -25,7 +25,8 @@ int migrate_current(void);
 enum err_code migrate_apply(sqlite3 *db, const struct migration *list, int count,
                             int *ret_from, struct err *err);
 
-/* The same with the built-in ones. */
+/* The same with the built-in ones; a new database is made of db/schema.sql, which is what
+ * they arrive at, in one transaction. */
 enum err_code migrate_latest(sqlite3 *db, struct err *err);
 
 #endif

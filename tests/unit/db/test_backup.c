@@ -1,6 +1,7 @@
 /* Backup of a database in use, and fsck. */
 #include "db/backup.h"
 
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include "daemon/base/buf.h"
@@ -200,13 +201,33 @@ static void test_fsck_waits_for_an_upgrade(void **state)
     check_fsck_waits(f->path, "schema 2");
 }
 
-/* Overwrites the last page of PATH. */
+/* Pages have numbers from one on. */
+static long page_of_logs(const char *path)
+{
+    sqlite3_stmt *statement;
+    sqlite3 *db;
+    long page;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(
+                         db, "SELECT rootpage FROM sqlite_schema WHERE name = 'run_log'",
+                         -1, &statement, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    page = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return page;
+}
+
+/* Overwrites a page of PATH that nobody needs to open it. */
 static void damage_page(const char *path)
 {
+    long page = page_of_logs(path);
     FILE *file = fopen(path, "r+");
 
     assert_non_null(file);
-    fseek(file, -4096, SEEK_END);
+    fseek(file, (page - 1) * 4096, SEEK_SET);
     for (int i = 0; i < 4096; i++) {
         fputc(0xff, file);
     }

@@ -480,34 +480,6 @@ static void test_old_green_commands_are_not_challenged(void **state)
     fixture_check_cells(f);
 }
 
-/* The whole schema, as people read it.  REPROD_WRITE_SCHEMA=tests/golden/schema.sql
- * writes it anew. */
-static void test_the_schema(void **state)
-{
-    static const char *const query[] = {
-        "SELECT sql || ';' FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY type, name"
-    };
-    const char *path = getenv("REPROD_WRITE_SCHEMA");
-    struct fixture *f = *state;
-    static char golden[64 * 1024];
-    sqlite3 *db = open_file(f);
-    char *schema = dump(db, query, 1);
-    FILE *file = fopen(path ? path : "tests/golden/schema.sql", path ? "w" : "r");
-    size_t length;
-
-    assert_non_null(file);
-    if (path) {
-        fputs(strchr(schema, '\n') + 1, file);
-    } else {
-        length = fread(golden, 1, sizeof golden - 1, file);
-        golden[length] = '\0';
-        assert_string_equal(strchr(schema, '\n') + 1, golden);
-    }
-    fclose(file);
-    free(schema);
-    sqlite3_close(db);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -523,7 +495,6 @@ int main(void)
         STORE_TEST(test_what_was_said_counts_from_then),
         STORE_TEST(test_summaries),
         STORE_TEST(test_old_green_commands_are_not_challenged),
-        STORE_TEST(test_the_schema),
     };
 
     return cmocka_run_group_tests_name("migrations", tests, NULL, NULL);

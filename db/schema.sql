@@ -1,39 +1,3 @@
-CREATE INDEX case_input_run ON case_input (run);
-CREATE INDEX case_key_group ON case_key (workload, version, size, dtype, seed);
-CREATE INDEX case_key_siblings ON case_key (siblings);
-CREATE INDEX cell_broken_claim ON cell (id)
-    WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
-CREATE INDEX cell_case_key ON cell (case_key, environment);
-CREATE INDEX cell_device_conditions ON cell_device (cell) WHERE options <> '';
-CREATE INDEX cell_dissenter_device ON cell_dissenter (device, cell);
-CREATE INDEX cell_history_run ON cell_history (run) WHERE run IS NOT NULL;
-CREATE INDEX change_open ON change (number) WHERE state <> 'reported';
-CREATE INDEX device_environment_environment ON device_environment (environment);
-CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
-CREATE INDEX input_decision_case ON input_decision (siblings, number);
-CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
-CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey = 1;
-CREATE INDEX quarantine_open ON quarantine (found_ms) WHERE accepted_ms IS NULL;
-CREATE INDEX run_case_key ON run (case_key, id);
-CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
-CREATE INDEX run_challenge ON run (id) WHERE challenge;
-CREATE INDEX run_challenged ON run (challenged, id) WHERE challenged IS NOT NULL;
-CREATE INDEX run_device ON run (device, id);
-CREATE INDEX run_job ON run (job, id);
-CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed';
-CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
-CREATE INDEX run_summary_cell ON run_summary (cell);
-CREATE INDEX run_summary_job ON run_summary (job, item);
-CREATE INDEX run_summary_span ON run_summary (last_run, first_run);
-CREATE INDEX run_tensor_blob ON run_tensor (blob);
-CREATE INDEX run_trace_trace ON run_trace (trace);
-CREATE INDEX schedule_job_job ON schedule_job (job);
-CREATE INDEX screening_device ON screening (device, number);
-CREATE INDEX screening_job_job ON screening_job (job);
-CREATE INDEX screening_open ON screening (number) WHERE outcome IS NULL;
-CREATE INDEX screening_planned ON screening (planned_ms) WHERE planned_ms IS NOT NULL;
-CREATE INDEX trace_digest ON trace (digest);
-CREATE INDEX webhook_delivery_state ON webhook_delivery (webhook, state, next_ms);
 CREATE TABLE accepted_loss (
     number INTEGER PRIMARY KEY,
     at_ms  INTEGER NOT NULL,
@@ -571,7 +535,6 @@ CREATE TABLE screening_job (
     job       INTEGER NOT NULL REFERENCES job (number), sum INTEGER,
     PRIMARY KEY (screening, job)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE sqlite_sequence(name,seq);
 CREATE TABLE table_total (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL, -- how many there are
@@ -633,6 +596,48 @@ CREATE TABLE webhook_delivery (
     cause TEXT,
     UNIQUE (webhook, message)
 ) STRICT;
+CREATE VIEW cell_control (cell, control, vouches) AS
+    SELECT c.id, o.id, s.kind = k.kind
+        AND NOT EXISTS (SELECT 1 FROM quarantine q WHERE q.cell = o.id)
+    FROM cell c JOIN case_key k ON k.number = c.case_key AND NOT k.is_control
+    JOIN case_key s ON s.siblings = k.siblings AND s.is_control
+    JOIN cell o ON o.case_key = s.number AND +o.environment = +c.environment;
+CREATE INDEX case_input_run ON case_input (run);
+CREATE INDEX case_key_group ON case_key (workload, version, size, dtype, seed);
+CREATE INDEX case_key_siblings ON case_key (siblings);
+CREATE INDEX cell_broken_claim ON cell (id)
+    WHERE claimed > 0 AND claimed = completed AND distinct_digests > 1;
+CREATE INDEX cell_case_key ON cell (case_key, environment);
+CREATE INDEX cell_device_conditions ON cell_device (cell) WHERE options <> '';
+CREATE INDEX cell_dissenter_device ON cell_dissenter (device, cell);
+CREATE INDEX cell_history_run ON cell_history (run) WHERE run IS NOT NULL;
+CREATE INDEX change_open ON change (number) WHERE state <> 'reported';
+CREATE INDEX device_environment_environment ON device_environment (environment);
+CREATE INDEX environment_last_seen ON environment (last_seen_ms, number);
+CREATE INDEX input_decision_case ON input_decision (siblings, number);
+CREATE INDEX job_open ON job (id) WHERE state IN ('queued', 'running');
+CREATE INDEX job_requested ON job (id) WHERE priority <> 'background' OR survey = 1;
+CREATE INDEX quarantine_open ON quarantine (found_ms) WHERE accepted_ms IS NULL;
+CREATE INDEX run_case_key ON run (case_key, id);
+CREATE INDEX run_cell ON run (cell, id) WHERE cell IS NOT NULL;
+CREATE INDEX run_challenge ON run (id) WHERE challenge;
+CREATE INDEX run_challenged ON run (challenged, id) WHERE challenged IS NOT NULL;
+CREATE INDEX run_device ON run (device, id);
+CREATE INDEX run_job ON run (job, id);
+CREATE INDEX run_not_completed ON run (outcome, id) WHERE outcome <> 'completed';
+CREATE INDEX run_open ON run (id) WHERE outcome IS NULL;
+CREATE INDEX run_summary_cell ON run_summary (cell);
+CREATE INDEX run_summary_job ON run_summary (job, item);
+CREATE INDEX run_summary_span ON run_summary (last_run, first_run);
+CREATE INDEX run_tensor_blob ON run_tensor (blob);
+CREATE INDEX run_trace_trace ON run_trace (trace);
+CREATE INDEX schedule_job_job ON schedule_job (job);
+CREATE INDEX screening_device ON screening (device, number);
+CREATE INDEX screening_job_job ON screening_job (job);
+CREATE INDEX screening_open ON screening (number) WHERE outcome IS NULL;
+CREATE INDEX screening_planned ON screening (planned_ms) WHERE planned_ms IS NOT NULL;
+CREATE INDEX trace_digest ON trace (digest);
+CREATE INDEX webhook_delivery_state ON webhook_delivery (webhook, state, next_ms);
 CREATE TRIGGER job_item_updated AFTER UPDATE OF options, subject, subject_name, stack ON job_item
     BEGIN
     INSERT INTO cell_changes SELECT cell, 1 FROM (SELECT DISTINCT cell FROM run
@@ -691,9 +696,52 @@ END;
 CREATE TRIGGER run_updated AFTER UPDATE ON run WHEN NEW.cell IS NOT NULL BEGIN
     INSERT INTO cell_changes VALUES (NEW.cell, 1) ON CONFLICT DO UPDATE SET changes = changes + 1;
 END;
-CREATE VIEW cell_control (cell, control, vouches) AS
-    SELECT c.id, o.id, s.kind = k.kind
-        AND NOT EXISTS (SELECT 1 FROM quarantine q WHERE q.cell = o.id)
-    FROM cell c JOIN case_key k ON k.number = c.case_key AND NOT k.is_control
-    JOIN case_key s ON s.siblings = k.siblings AND s.is_control
-    JOIN cell o ON o.case_key = s.number AND +o.environment = +c.environment;
+INSERT INTO commits VALUES (random(), 0);
+INSERT INTO judged VALUES
+    (0);
+INSERT INTO sqlite_sequence VALUES
+    ('case_key', 0),
+    ('cell', 0),
+    ('environment', 0),
+    ('job', 0),
+    ('library_list', 0),
+    ('schedule', 0),
+    ('screening', 0),
+    ('tensor_blob', 0),
+    ('trace', 0);
+INSERT INTO table_total VALUES
+    ('accepted_loss', 0, 0),
+    ('case_key', 0, 0),
+    ('cell', 0, 0),
+    ('cell_history', 0, 0),
+    ('change', 0, 0),
+    ('device', 0, 0),
+    ('device_state', 0, 0),
+    ('environment', 0, 0),
+    ('event', 0, 0),
+    ('host', 0, 0),
+    ('host_facts', 0, 0),
+    ('input_decision', 0, 0),
+    ('job', 0, 0),
+    ('job_item', 0, 0),
+    ('library_list', 0, 0),
+    ('localisation', 0, 0),
+    ('lost_commits', 0, 0),
+    ('peer', 0, 0),
+    ('peer_job', 0, 0),
+    ('peer_origin', 0, 0),
+    ('peer_refusal', 0, 0),
+    ('quarantine', 0, 0),
+    ('run_log', 0, 0),
+    ('run_summary', 0, 0),
+    ('run_telemetry', 0, 0),
+    ('run_tensor', 0, 0),
+    ('run_trace', 0, 0),
+    ('schedule', 0, 0),
+    ('schedule_job', 0, 0),
+    ('screening', 0, 0),
+    ('screening_job', 0, 0),
+    ('tensor_blob', 0, 0),
+    ('webhook', 0, 0),
+    ('webhook_cursor', 0, 0),
+    ('webhook_delivery', 0, 0);
