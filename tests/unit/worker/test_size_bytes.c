@@ -17,7 +17,7 @@
 #include "workloads/worker/registry.h"
 #include "workloads/worker/run.h"
 
-/* Most setups do the same for each. */
+/* Most setups do the same for each; setups of large sizes take seconds. */
 enum { VARIANTS_MAX = 2 };
 
 static struct registry registry;
@@ -50,10 +50,20 @@ static void fill_cb(struct run *run, struct tensor *tensor, const struct filling
     (void)filling;
 }
 
+/* Nobody computes with it. */
 static void upload_cb(struct run *run, void *device, const void *host, size_t bytes)
 {
     (void)run;
-    memcpy(device, host, bytes);
+    (void)device;
+    (void)host;
+    (void)bytes;
+}
+
+static void download_cb(struct run *run, void *host, const void *device, size_t bytes)
+{
+    (void)run;
+    (void)device;
+    memset(host, 0, bytes);
 }
 
 static void poison_cb(struct run *run, void *device, size_t bytes, uint32_t pattern)
@@ -74,7 +84,7 @@ static const struct backend counting = {
     .allocate = allocate_cb,
     .fill = fill_cb,
     .upload = upload_cb,
-    .download = upload_cb,
+    .download = download_cb,
     .poison = poison_cb,
 };
 
@@ -118,33 +128,59 @@ static int64_t bytes_of(const struct workload *workload,
     return bytes;
 }
 
+/* As much as SIZE is taken for is enough; returns how many bytes VARIANT needs. */
+static int64_t check_bytes(const struct workload *workload,
+                           const struct workload_variant *variant,
+                           const struct workload_size *size)
+{
+    int64_t bytes = bytes_of(workload, variant, size);
+    int64_t most = larger_bytes(larger_rank(size->name));
+
+    if (bytes > most) {
+        fail_msg("%s/%s takes %lld bytes in size %s, more than %lld", workload->name,
+                 variant->name, (long long)bytes, size->name, (long long)most);
+    }
+    return bytes;
+}
+
+/* Where variants need the same in one size they do in the larger ones. */
+static int check_sizes(const struct workload *workload)
+{
+    int variants =
+        workload->variant_count < VARIANTS_MAX ? workload->variant_count : VARIANTS_MAX;
+    int compared = 0;
+
+    for (int s = 0; s < workload->size_count; s++) {
+        const struct workload_size *size = &workload->sizes[s];
+        int64_t first = 0;
+        bool same = true;
+
+        if (larger_rank(size->name) < 0) {
+            continue;
+        }
+        for (int v = 0; v < variants; v++, compared++) {
+            int64_t bytes = check_bytes(workload, &workload->variants[v], size);
+
+            same = same && (v == 0 || bytes == first);
+            first = v == 0 ? bytes : first;
+        }
+        if (larger_rank(size->name) > 0 && same) {
+            variants = 1;
+        }
+    }
+    return compared;
+}
+
 static void test_no_size_needs_more_than_it_is_taken_for(void **state)
 {
     int compared = 0;
 
     (void)state;
     for (int w = 0; w < registry.count; w++) {
-        const struct workload *workload = registry.workloads[w];
-
-        if (strncmp(workload->name, "onednn_", 7) == 0) {
+        if (strncmp(registry.workloads[w]->name, "onednn_", 7) == 0) {
             continue; /* its setup is the library's, and a CPU's */
         }
-        for (int s = 0; s < workload->size_count; s++) {
-            int rank = larger_rank(workload->sizes[s].name);
-
-            for (int v = 0; rank >= 0 && v < VARIANTS_MAX && v < workload->variant_count;
-                 v++) {
-                int64_t bytes =
-                    bytes_of(workload, &workload->variants[v], &workload->sizes[s]);
-
-                if (bytes > larger_bytes(rank)) {
-                    fail_msg("%s/%s takes %lld bytes in size %s, more than %lld",
-                             workload->name, workload->variants[v].name, (long long)bytes,
-                             workload->sizes[s].name, (long long)larger_bytes(rank));
-                }
-                compared++;
-            }
-        }
+        compared += check_sizes(registry.workloads[w]);
     }
     assert_true(compared > 100);
 }
