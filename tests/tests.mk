@@ -104,7 +104,9 @@ build-tests: all $(TESTS) $(SYSTEM_USES)
 check: check-unit check-system
 check-unit: all $(TESTS) $(SELFTEST)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
+# Workers in Python write no bytecode: that of each run would be compiled anew.
 check-system: all $(SYSTEM_USES)
+	@$(PYTHON) -m compileall -q workloads/frameworks workloads/python tests/fixtures/frameworks
 	@MAKEFLAGS= $(RUN_PYTEST) -n $(BESIDE) --durations=15 tests/system tests/web
 
 # -- On demand -------------------------------------------------------------------------------

@@ -143,9 +143,9 @@ def check_origin(pack, distribution):
                                                   distribution.version))
 
 
-def is_of_python(file):
-    """Whether FILE came with Python itself, and is no hook for whoever wants to change things."""
-    folder = os.path.join(os.path.realpath(sysconfig.get_path("stdlib")), "")
+def is_of_python(file, folder):
+    """Whether FILE came with Python itself, whose FOLDER that is, and is no hook for whoever wants to change
+    things."""
     hooks = ("sitecustomize.py", "usercustomize.py")
     return file.startswith(folder) and os.path.basename(file) not in hooks \
         and file[len(folder):].partition("/")[0] not in ("site-packages", "dist-packages")
@@ -153,10 +153,11 @@ def is_of_python(file):
 
 def foreign(files):
     """Those that neither came with Python nor ask the framework."""
+    folder = os.path.join(os.path.realpath(sysconfig.get_path("stdlib")), "")
     of_asking = {os.path.dirname(os.path.realpath(module.__file__)) for module in
                  (sys.modules["reprod_pack"], sys.modules["reprod_probe"], sys.modules[__name__])}
     return {file for file in files
-            if not is_of_python(file) and os.path.dirname(file) not in of_asking}
+            if not is_of_python(file, folder) and os.path.dirname(file) not in of_asking}
 
 
 def loaded_late(pack):
@@ -197,7 +198,7 @@ def facts_beside(pack):
         rows = record_rows(distribution)
         files = loose & {os.path.join(root, path) for path, _, _ in rows}
         loose -= files
-        name = distribution.metadata["Name"] or "?"
+        name = (distribution.metadata["Name"] or "?") if files else None
         if files and name.lower() not in own:
             changed = changed_files(distribution, rows)
             packages.append("%s %s%s" % (name, distribution.version, changed and " (%s)" % changed or ""))
