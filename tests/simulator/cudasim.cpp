@@ -176,7 +176,11 @@ static void report_deadlock()
 static void run_block()
 {
     unsigned count = blockDim.x * blockDim.y * blockDim.z;
-    sim.threads.assign(count, thread());
+    sim.threads.resize(count);
+    for (thread &t : sim.threads) { /* what collectives left is never looked at */
+        t.state = READY;
+        t.fiber = nullptr;
+    }
     sim.waiting = sim.returned = 0;
     poison_shared();
     std::vector<uint32_t> order = numbers(count);

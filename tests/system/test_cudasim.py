@@ -89,11 +89,11 @@ def check(workload, variant):
 
 
 @functools.cache
-def measure(workload, variant):
+def measure(workload, variant, seeds=SEEDS):
     own = description(SIMULATOR, workload, variant)
     iterations = SCHEDULES or (2 if own["control"] else 1)  # each a schedule of its own
     runs = [run(SIMULATOR, workload, variant, iterations, env={"REPROD_CUDASIM_SEED": seed})
-            for seed in SEEDS]
+            for seed in seeds]
     cpu = None
     if promises_the_bits_of_the_cpu(workload, own):
         cpu = digests(run(CPU, workload, variant))[0]
@@ -123,9 +123,18 @@ def test_is_right(workload, variant):
     assert ended.returncode == 0 and said["ok"], (said, ended.stderr.decode()[-2000:])
 
 
-@pytest.mark.parametrize("workload, variant", variants())
-def test_schedules(workload, variant):
-    found = measure(workload, variant)
+def scheduled():
+    """(workload, variant, seeds): a control varies with one of them, and with all in `make test-deep`."""
+    for workload, variant in variants():
+        seeds = SEEDS[:1] if description(SIMULATOR, workload, variant)["control"] else SEEDS
+        yield pytest.param(workload, variant, seeds, marks=[pytest.mark.long] if workload in AGAIN else [])
+        if seeds != SEEDS:
+            yield pytest.param(workload, variant, SEEDS, marks=pytest.mark.long)
+
+
+@pytest.mark.parametrize("workload, variant, seeds", scheduled())
+def test_schedules(workload, variant, seeds):
+    found = measure(workload, variant, seeds)
     skip_unsupported(found["runs"][0][-1])
     for events in found["runs"]:
         assert events[-1]["outcome"] == "completed", events[-1]
