@@ -148,7 +148,8 @@ def campaign(kills, seed, folder, say=print, only=None):
             by_kind.update(found.pop("kills"))
             total.update(found)
             shutil.rmtree(place)
-        say(f"chapter {number}: {sum(chapter.kills.values())} kills, {time.monotonic() - started:.0f} s, {len(failures)} failed")
+        say(f"chapter {number}: {sum(chapter.kills.values())} kills, {time.monotonic() - started:.0f} s, {len(failures)} failed; "
+            f"{', '.join(chapter.sequence[-2:])}")
     return {"seed": seed, "chapters": len(numbers), "kills": sum(by_kind.values()), "seconds": round(time.monotonic() - started),
             "slurm": bool(chapter.world.nodes), **total, "by_victim": dict(by_kind.most_common()), "failures": failures}
 
