@@ -71,7 +71,7 @@ void service_tell_read_only(struct service *s)
 int service_open_store(struct service *s, struct err *err)
 {
     const struct store_options options = {
-        .readers = 2,
+        .readers = 3, /* two for heavy reads: one may be a page that is made anew */
         .read_deadline_ms = 5000,
         .busy_timeout_ms = 5000,
         .read_only = s->config.read_only != NULL,
