@@ -17,10 +17,11 @@ $(call obj,$(filter db/%,$(COVERED))): FLAGS += -fprofile-update=atomic
 endif
 
 # OMP_THREAD_LIMIT: digests by one thread, so that their counters, too, are exact.
+# REPROD_TEST_MOST: of what tests draw at random, they try most here.
 coverage: deps-test
 	@$(MAKE) --no-print-directory CC=clang COVERAGE=1 SAN= coverage-run
 coverage-run: $(COVERING)
-	@OMP_THREAD_LIMIT=1 REPROD_BUILD=$(B) tests/reliability/coverage.py --cc $(CC) \
+	@OMP_THREAD_LIMIT=1 REPROD_TEST_MOST=1 REPROD_BUILD=$(B) tests/reliability/coverage.py --cc $(CC) \
 	    --core $(COVERED) --beside $(COVERED_BESIDE) --tests $(COVERING) \
 	    --result "$(COVERAGE_RESULT)"
 

@@ -3,10 +3,19 @@
 
 SELFTEST_SRC := $(call c_of,tests/selftest)
 UNIT_SRC   := $(sort $(wildcard tests/unit/test_*.c tests/unit/*/test_*.c))
-# The worker is not instrumented there, and a program of one thread has no race.
+# WITHOUT= names rooms whose tests another flavour runs.
+UNIT_SRC   := $(filter-out $(WITHOUT:%=tests/unit/%/%),$(UNIT_SRC))
+# With ThreadSanitizer only where several threads are at work at a time: not where there is one, nor where
+# each transaction is waited for; and what the worker has is not instrumented.
 ifneq ($(findstring thread,$(SAN)),)
-ONE_THREAD := agent api base client config evidence fleet link operations run trace
-UNIT_SRC   := $(filter-out tests/unit/worker/test_workloads.c $(ONE_THREAD:%=tests/unit/%/%),$(UNIT_SRC))
+AT_A_TIME := $(foreach room,engine http peers process render webhooks,tests/unit/$(room)/%) \
+    $(patsubst %,tests/unit/db/test_%.c,backup connection faults files fsck lanes store store_open store_wakeups witness) \
+    $(patsubst %,tests/unit/jobs/test_%.c,notices screener)
+UNIT_SRC  := $(filter $(AT_A_TIME),$(UNIT_SRC))
+endif
+# How much memory sizes take is the same with all compilers; setups are looked at with one sanitizer.
+ifneq ($(CLANG)$(findstring thread,$(SAN)),)
+UNIT_SRC  := $(filter-out tests/unit/worker/test_size_bytes.c,$(UNIT_SRC))
 endif
 # The longest first: what comes after it still runs at the same time as the system tests.
 LONGEST    := $(filter %/test_workloads.c,$(UNIT_SRC))
@@ -23,10 +32,12 @@ NVML_LIB   := $(call obj,$(call c_of,cuda/nvml) cuda/library/driver.c)
 $(SELFTEST): $(call obj,workloads/worker/main.c $(SELFTEST_SRC)) $(WORKER_LIB) $(B)/link.flags
 	$(LINK) $(WSANFLAGS) -pie -fopenmp -Wl,--build-id $(OBJECTS) -lm
 
-# A unit test gets all of the daemon, the worker and NVML; some want more.
+# A unit test gets all of the daemon, the worker and NVML; some want more.  There are two hundred:
+# they are linked by what is quickest.
+TEST_LINKER := $(firstword $(foreach l,lld gold,$(if $(shell command -v ld.$l),-fuse-ld=$l)))
 $(B)/tests/%: $(call obj,tests/unit/%.c) $(DAEMON_LIB) $(WORKER_LIB) $(NVML_LIB) \
         $(B)/link.flags
-	$(LINK) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
+	$(LINK) $(TEST_LINKER) $(SANFLAGS) -pie -fopenmp $(OBJECTS) $(PKG_LIBS) -lcmocka -lm -lpthread
 $(B)/tests/cuda/test_conv_bound: $(call obj,cuda/cudnn/conv_bound.c)
 $(B)/tests/cuda/test_conv_chosen: $(call obj,$(addprefix cuda/cudnn/,conv_algorithms.c conv_bound.c conv_chosen.c))
 

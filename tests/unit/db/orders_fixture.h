@@ -15,6 +15,13 @@ static inline uint32_t next_random(uint32_t *state)
     return *state >> 8;
 }
 
+/* How much that is drawn a test tries: MOST in one stage of make test-deep, FEW
+ * elsewhere. */
+static inline int how_many(int few, int most)
+{
+    return getenv("REPROD_TEST_MOST") ? most : few;
+}
+
 /* The numbers below COUNT in the order of SEED; 0: ascending.  The first run of a case
  * makes its cell, whose number follows: it stays the first. */
 static inline void orders_fill(int *order, int count, uint32_t seed)

@@ -74,7 +74,7 @@ static enum err_code print_all(struct tx *tx, void *arg, struct err *err)
 }
 
 /* A small generator, so that a failure can be repeated. */
-enum { MIXED_RUNS = 64, ORDERS = 50 };
+enum { MIXED_RUNS = 64, ORDERS_FEW = 15, ORDERS = 50 };
 
 static struct fixture_run mixed_run(int n)
 {
@@ -138,10 +138,11 @@ static char *cells_of_order(uint32_t seed)
 
 static void test_any_order_gives_the_same_cells(void **state)
 {
+    uint32_t orders = (uint32_t)how_many(ORDERS_FEW, ORDERS);
     char *first = cells_of_order(1);
 
     (void)state;
-    for (uint32_t seed = 2; seed <= ORDERS; seed++) {
+    for (uint32_t seed = 2; seed <= orders; seed++) {
         char *other = cells_of_order(seed);
 
         assert_string_equal(first, other);
