@@ -28,7 +28,8 @@ static char folder[] = "/tmp/leftovers-XXXXXX", other[] = "/tmp/leftovers-XXXXXX
 static void execute(const struct command *command, int out)
 {
     static char sh[] = "sh", option[] = "-c", path[] = "PATH=/usr/bin:/bin";
-    static char script[] = "echo $$ >&3; exec sleep 100000";
+    /* A shell gives its own output away while it echoes elsewhere: a child says it. */
+    static char script[] = "(echo $$ >&3); exec sleep 100000";
     char *const argv[] = { sh, option, script, NULL };
     char *env[] = { path, NULL, NULL };
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
