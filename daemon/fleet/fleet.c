@@ -16,6 +16,7 @@
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/fleet/fleet_life.h"
 #include "daemon/fleet/fleet_record.h"
+#include "daemon/fleet/fleet_words.h"
 #include "daemon/link/link.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/process/proc.h"
@@ -231,6 +232,7 @@ static void take_hello(struct fleet_host *host, json_t *hello)
     }
     json_decref(host->hello);
     host->hello = hello;
+    fleet_host_name_unusable(host);
     bring_online(host);
 }
 

@@ -55,6 +55,7 @@ struct fleet_host {
                           of a host that is online; NULL: it does not */
     char cause[256];   /* why it is not online; "" */
     char refusal[256]; /* online: why a device is not its own; "" */
+    char unusable[320]; /* the first stack of `hello` that is not usable, and why; "" */
     int64_t
         silent_ms;    /* online: it has not answered since then, wall clock; 0: it does */
     int64_t noisy_ms; /* online: it says more than is logged since then; 0: it does not */

@@ -48,8 +48,7 @@ enum fleet_state fleet_host_state(const struct fleet_host *host, int64_t now_ms)
                                          : FLEET_STATE_OFFLINE;
 }
 
-/* The first stack of HOST whose worker did not say what it is; false: there is none. */
-static bool name_unusable(const struct fleet_host *host, char ret_text[FLEET_WORDS_SIZE])
+void fleet_host_name_unusable(struct fleet_host *host)
 {
     const char *first = NULL, *why = "";
     int count = 0;
@@ -67,14 +66,15 @@ static bool name_unusable(const struct fleet_host *host, char ret_text[FLEET_WOR
         }
     }
     if (count > 1) {
-        snprintf(ret_text, FLEET_WORDS_SIZE,
+        snprintf(host->unusable, sizeof host->unusable,
                  "%d stacks are not usable, and are asked again: %.63s: %.200s", count,
                  first, why);
     } else if (count == 1) {
-        snprintf(ret_text, FLEET_WORDS_SIZE,
+        snprintf(host->unusable, sizeof host->unusable,
                  "stack %.63s is not usable, and is asked again: %.200s", first, why);
+    } else {
+        host->unusable[0] = '\0';
     }
-    return count > 0;
 }
 
 /* What is wrong with HOST, which is online. */
@@ -95,7 +95,7 @@ static const char *online_trouble(const struct fleet_host *host,
                  "more on its standard error than is logged, since %s", since);
         return ret_text;
     }
-    return !host->refusal[0] && name_unusable(host, ret_text) ? ret_text : host->refusal;
+    return host->refusal[0] ? host->refusal : host->unusable;
 }
 
 const char *fleet_host_cause(const struct fleet_host *host,

@@ -12,6 +12,10 @@ bool fleet_host_may_queue(const struct fleet_host *host);
 /* As of NOW_MS (monotonic). */
 enum fleet_state fleet_host_state(const struct fleet_host *host, int64_t now_ms);
 
+/* Looks for what is not usable among the stacks of HOST's hello: after each that is taken
+ * in, since hosts are asked how they are all the time. */
+void fleet_host_name_unusable(struct fleet_host *host);
+
 /* "online", "released", …: what the API has. */
 const char *fleet_state_name(enum fleet_state state);
 

@@ -10,6 +10,7 @@
 
 #include "daemon/base/mem.h"
 #include "daemon/fleet/fleet_facts.h"
+#include "daemon/fleet/fleet_words.h"
 
 /* A host that does not answer has no device that can be used now. */
 static void test_who_is_missing(void **state)
@@ -60,6 +61,7 @@ static void test_stacks_that_are_not_usable(void **state)
                            "name", "good", "worker", "/w", "cause", "name", "bad",
                            "worker", "/v", "cause", "--probe: exit status 3", "name",
                            "external", "worker", "cause", "no stack has a device");
+    fleet_host_name_unusable(&host);
     missing = fleet_missing(&fleet);
     assert_string_equal(missing,
                         "1 of 1 hosts: a: stack bad is not usable, and is asked "
@@ -72,6 +74,7 @@ static void test_stacks_that_are_not_usable(void **state)
                         "asked again: --probe: exit status 3");
     json_object_set_new(json_array_get(json_object_get(host.hello, "stacks"), 0), "cause",
                         json_string("killed"));
+    fleet_host_name_unusable(&host);
     missing = fleet_missing(&fleet);
     assert_string_equal(missing,
                         "1 of 1 hosts: a: 2 stacks are not usable, and are asked "
