@@ -122,6 +122,12 @@ class Service:
         self.process = None
         return code
 
+    def stop_at_once(self):
+        """What runs is cancelled and not waited for; returns the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        self.wait(lambda: "a second signal cancels" in self.log.read_text(), "a stop that waits for runs")
+        return self.stop()
+
     def kill(self):
         self.process.kill()
         self.process.wait()

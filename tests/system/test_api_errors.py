@@ -326,6 +326,7 @@ def test_jobs_that_come_at_a_time_wait_for_room(start_service):
         found = [status_of(client.recv(12) + b" ") for client in clients]
     items = sum(len(service.get(f"/v1/jobs/{job['id']}")["items"]) for job in service.items("/v1/jobs"))
     assert 0 < items <= 10000 and set(found) == {201, 429}
+    assert service.stop_at_once() == 0
 
 
 def test_jobs_wait_for_room(start_service):
@@ -349,6 +350,7 @@ def test_jobs_wait_for_room(start_service):
     assert service.request("DELETE", f"/v1/jobs/{last}")[0] == 200
     assert service.request("POST", "/v1/jobs", large)[0] == 201
     assert service.request("POST", "/v1/jobs", small)[0] in (201, 429)
+    assert service.stop_at_once() == 0
 
 
 # Requests that can be read in two ways
