@@ -9,7 +9,7 @@ UNIT_SRC   := $(filter-out $(WITHOUT:%=tests/unit/%/%),$(UNIT_SRC))
 # each transaction is waited for; and what the worker has is not instrumented.
 ifneq ($(findstring thread,$(SAN)),)
 AT_A_TIME := $(foreach room,engine http peers process render webhooks,tests/unit/$(room)/%) \
-    $(patsubst %,tests/unit/db/test_%.c,backup connection faults files fsck lanes store store_open store_wakeups witness) \
+    $(patsubst %,tests/unit/db/test_%.c,backup connection faults files lanes store store_open store_wakeups witness) \
     $(patsubst %,tests/unit/jobs/test_%.c,notices screener)
 UNIT_SRC  := $(filter $(AT_A_TIME),$(UNIT_SRC))
 endif

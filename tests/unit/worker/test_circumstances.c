@@ -62,7 +62,7 @@ static void test_heap_is_poisoned(void **state)
 {
     unsigned char *memory;
     unsigned char *zeros;
-    const volatile unsigned char *freed;
+    const volatile unsigned char *volatile freed; /* that it is, no compiler can tell */
 
     (void)state;
     circumstances_set(&poison);
