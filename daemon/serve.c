@@ -16,6 +16,7 @@
 #include "daemon/engine/slurm.h"
 #include "daemon/fleet/fleet_foreign.h"
 #include "daemon/process/exit_code.h"
+#include "daemon/process/leftovers.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/signals.h"
 #include "daemon/process/stream.h"
@@ -25,6 +26,7 @@
 #include "db/webhooks/outbox.h"
 
 enum { TICK_MS = 1000, STOP_TICK_MS = 20, EVENTS_KEPT = 100000, TRIM_EVERY_TICKS = 600 };
+enum { LEFTOVERS_TERM_TICKS = 10, LEFTOVERS_KILL_TICKS = 12 };
 /* A stop takes some 21 s and three times the grace at most (daemon/stopping.c), if
  * nothing hangs; then a copy that is being made may still have to end. */
 enum { END_MS = 90 * 1000 };
@@ -226,6 +228,17 @@ static void on_hangup(uv_signal_t *handle, int number)
     }
 }
 
+/* As the commands of this service are ended (daemon/link/link.c): their input has ended
+ * long ago. */
+static void end_leftovers(int ticks)
+{
+    if (ticks == LEFTOVERS_TERM_TICKS) {
+        leftovers_end(SIGTERM);
+    } else if (ticks == LEFTOVERS_KILL_TICKS) {
+        leftovers_end(SIGKILL);
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct service *s = timer->data;
@@ -256,7 +269,8 @@ static void on_tick(uv_timer_t *timer)
     changes_tick(s->changes);
     service_notice(s);
     peers_tick(s->peers, clock_monotonic_ms());
-    if (++s->ticks % TRIM_EVERY_TICKS == 0) {
+    end_leftovers(++s->ticks);
+    if (s->ticks % TRIM_EVERY_TICKS == 0) {
         store_write(s->store, trim_events, NULL, NULL);
     }
 }
@@ -444,6 +458,9 @@ static int serve(struct service *s, struct err *err)
         return code;
     }
     service_tell_read_only(s);
+    if (!s->reads_only) {
+        leftovers_open(s->config.data);
+    }
     s->scheduler = scheduler_new();
     seed_scheduler(s->scheduler);
     s->localiser = localiser_new(s->store, s->scheduler, &localiser_hooks);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "daemon/base/mem.h"
+#include "daemon/process/leftovers.h"
 #include "daemon/process/loop.h"
 #include "daemon/process/proc.h"
 #include "daemon/process/spawn.h"
@@ -23,6 +24,8 @@ static bool begins_with_one(const char *variable, const char *const *prefixes)
     return false;
 }
 
+static const char *const marks[] = { leftovers_mark_name, NULL };
+
 char **child_environment(char *added, const char *const *without)
 {
     size_t count = 0, kept = 0;
@@ -31,12 +34,16 @@ char **child_environment(char *added, const char *const *without)
     while (environ[count]) {
         count++;
     }
-    list = xcalloc(count + 2, sizeof *list);
+    list = xcalloc(count + 3, sizeof *list);
     if (added) {
         list[kept++] = added;
     }
+    if (leftovers_mark()) {
+        list[kept++] = leftovers_mark();
+    }
     for (size_t i = 0; i < count; i++) {
-        if (!begins_with_one(environ[i], without)) {
+        if (!begins_with_one(environ[i], without) &&
+            !begins_with_one(environ[i], marks)) {
             list[kept++] = environ[i];
         }
     }
@@ -132,20 +139,25 @@ enum err_code child_start(struct child *child, uv_loop_t *loop,
                           struct err *err)
 {
     int pipes[PIPES][2] = { { -1, -1 }, { -1, -1 }, { -1, -1 } };
+    char **usual;
+    enum err_code code;
 
     descendants_init();
     child->exited = false;
     if (open_pipes(pipes, start->has_input ? STDIN_PIPE : STDOUT_PIPE, err) != ERR_OK) {
         return err->code;
     }
-    if (spawn(&(struct spawn){ .path = start->argv[0],
-                               .argv = start->argv,
-                               .env = start->env,
-                               .fds = { pipes[STDIN_PIPE][0], pipes[STDOUT_PIPE][1],
-                                        pipes[STDERR_PIPE][1], -1 } },
-              &child->pid, &child->pidfd, err) != ERR_OK) {
+    usual = child_environment(NULL, NULL);
+    code = spawn(&(struct spawn){ .path = start->argv[0],
+                                  .argv = start->argv,
+                                  .env = start->env ? start->env : usual,
+                                  .fds = { pipes[STDIN_PIPE][0], pipes[STDOUT_PIPE][1],
+                                           pipes[STDERR_PIPE][1], -1 } },
+                 &child->pid, &child->pidfd, err);
+    free(usual);
+    if (code != ERR_OK) {
         close_pipes(pipes);
-        return err->code;
+        return code;
     }
     take_pipes(pipes, ret_pipes);
     watch(child, loop);

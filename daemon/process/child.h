@@ -39,7 +39,7 @@ struct child_pipes {
 
 struct child_start {
     char *const *argv; /* NULL-terminated, borrowed */
-    char *const *env;  /* likewise; NULL: that of this process */
+    char *const *env;  /* likewise; NULL: child_environment(NULL, NULL) */
     bool has_input;    /* else its input is /dev/null, and `in` -1 */
 };
 
@@ -49,8 +49,9 @@ enum err_code child_start(struct child *child, uv_loop_t *loop,
                           struct err *err);
 
 /* The environment of this process without what begins with one of WITHOUT ("SQUEUE_",
- * NULL-terminated; NULL: all of it), and ADDED ("NAME=value", NULL: nothing).  The array
- * is the caller's, its texts are borrowed. */
+ * NULL-terminated; NULL: all of it), ADDED ("NAME=value", NULL: nothing), and the mark of
+ * this service (daemon/process/leftovers.h).  The array is the caller's, its texts are
+ * borrowed. */
 char **child_environment(char *added, const char *const *without);
 
 /* To its group; nothing once it has ended. */

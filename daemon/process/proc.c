@@ -123,8 +123,7 @@ static int find_children(pid_t *ret_pids, int max)
     return lists ? count : search_children(ret_pids, max);
 }
 
-/* Whether MARK is in what its environment was when it was executed. */
-static bool has_variable(pid_t pid, const char *mark)
+bool proc_has_variable(pid_t pid, const char *mark)
 {
     char path[64];
     char *text = xmalloc(ENVIRONMENT_MAX);
@@ -176,7 +175,7 @@ static bool belongs(pid_t pid, pid_t leader, const char *mark)
 
     /* The environment goes before the process does, so whether it goes is asked last. */
     return pid == leader || (proc_stat(pid, &stat) == 0 && stat.session == leader) ||
-           has_variable(pid, mark) || proc_stat(pid, &stat) != 0 || stat.exiting;
+           proc_has_variable(pid, mark) || proc_stat(pid, &stat) != 0 || stat.exiting;
 }
 
 bool proc_may_be(pid_t pid, pid_t leader, const char *mark)
@@ -298,7 +297,7 @@ int descendants_sweep(bool only_workers)
             continue;
         }
         if (stat.state != 'Z' && only_workers &&
-            !has_variable(pid, "REPROD_RESULT_FD=")) {
+            !proc_has_variable(pid, "REPROD_RESULT_FD=")) {
             continue;
         }
         kill(pid, SIGKILL);

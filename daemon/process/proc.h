@@ -26,6 +26,10 @@ int proc_stat(pid_t pid, struct proc_stat *ret_stat);
  * or ends, may have been one: true. */
 bool proc_may_be(pid_t pid, pid_t leader, const char *mark);
 
+/* Whether MARK ("NAME=value", or how it begins) is in what the environment of PID was
+ * when it was executed. */
+bool proc_has_variable(pid_t pid, const char *mark);
+
 /* "" where the kernel does not tell. */
 void proc_boot_id(char ret_id[PROC_BOOT_ID_SIZE]);
 

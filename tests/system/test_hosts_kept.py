@@ -173,7 +173,7 @@ def test_what_is_preempted_is_made_again(serve, how):
 
 @pytest.mark.long
 def test_an_orphan_does_not_hold_its_device(serve, tmp_path):
-    """Its launch command outlives the service, which is killed, and keeps its input open."""
+    """Its launch command outlives the service, which is killed, and keeps its input open; the next service ends it."""
     wrapper = tmp_path / "wrapper"
     wrapper.write_text("#!/bin/sh\nmkfifo in\n\"$@\" < in &\nexec 3> in\ncat >&3\necho $$ > outlived\nexec sleep 1000\n")
     wrapper.chmod(0o755)
@@ -187,9 +187,15 @@ def test_an_orphan_does_not_hold_its_device(serve, tmp_path):
     try:
         wait_until("the launch command saw the end", lambda: outlived.exists() and outlived.read_text().strip())
         wait_until("the worker is gone", lambda: not pathlib.Path(f"/proc/{worker}").exists())
-        assert pathlib.Path(f"/proc/{outlived.read_text().strip()}").exists()
+        process = pathlib.Path(f"/proc/{outlived.read_text().strip()}")
+        assert process.exists()
+        (tmp_path / "in").unlink()
+        service.start(ready=False)
+        wait_until("the launch command is gone", lambda: not process.exists())
+        assert "which a service before this one had started" in service.log.read_text()
     finally:
-        os.kill(int(outlived.read_text()), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(outlived.read_text()), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("entry, problem", [
