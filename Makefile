@@ -11,8 +11,9 @@
 #   make check-prometheus  real Prometheus and Alertmanager: an alert, and its end; downloads 33 MB, once
 #   make check-keras   the probes with each TensorFlow that check-frameworks installed
 #   make soak      SIGKILL at 10,000 points of the service, its agent, workers and backups
+#   make outages   SIGKILL for the service, hosts, a real Slurm, a receiver and a peer, in any order (KILLS=200, SEED=)
 #   make faults    each call that can fail fails once, in every process (EACH=N of a kind)
-#   make reliability  RELIABILITY.md from what the campaigns found: soak, faults, fuzz, coverage, and
+#   make reliability  RELIABILITY.md from what the campaigns found: soak, outages, faults, fuzz, coverage, and
 #                  make reliability-tests
 #   make fleets    3,000 seeded fleets of eight devices, one of them wrong, through the real service: fake
 #                  agents, commands, simulated devices (FLEETS=1000 of each, SEED=1)

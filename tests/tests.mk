@@ -116,6 +116,12 @@ CAMPAIGNS := tests/reliability/results
 soak: all $(SELFTEST) $(FAULTS)
 	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/faults/kills.py --kills $(KILLS) \
 	    $(if $(SEED),--seed $(SEED)) --out $(CAMPAIGNS)/kills.json
+# SIGKILL for the service, agents, runs, a real Slurm, a receiver and a peer, in any order, 200 times (KILLS=, SEED=): eight minutes.
+outages: KILLS = 200
+outages: all $(SELFTEST)
+	@tests/get-slurm.sh $(SLURM_CACHE) || echo '  without Slurm: all hosts have launch commands'
+	@REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) tests/outages/outage_campaign.py --kills $(KILLS) \
+	    $(if $(SEED),--seed $(SEED)) --out $(CAMPAIGNS)/outages.json
 # Each call of the service, its agent, a worker and a backup fails once (EACH=N: N of a kind).
 EACH ?= 0
 faults: all $(SELFTEST) $(FAULTS) $(B)/tests/db/test_faults
@@ -210,7 +216,7 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak faults reliability reliability-tests left-alone \
+.PHONY: test test-deep build-tests check check-unit check-system soak outages faults reliability reliability-tests left-alone \
         large-database fleets \
         detection bench fuzz \
         fuzz-program check-stacks check-frameworks check-pytorch check-keras check-prometheus get-prometheus check-slurm get-slurm \

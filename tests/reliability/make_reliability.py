@@ -68,6 +68,25 @@ def kills(result):
             "are those the kernel allows.")
 
 
+def outages(result):
+    failed = failures_of(result)
+    text = (
+        f"{number(result['kills'])} SIGKILLs in {number(result['chapters'])} worlds, in {number(result['seconds'])} s (seed {result['seed']}); "
+        f"{number(result['while_others_were_away'])} of them while somebody else was away. A world is a service with hosts by launch command "
+        + ("and three nodes of a real Slurm on this machine" if result["slurm"] else "(no Slurm was installed)")
+        + ", two receivers of webhooks, one of which fails half of the time, schedules, and a peer whose runs are pulled. Who was killed comes "
+        "back as its supervisor would start it, some only after others were killed, too; nodes that Slurm itself drained are resumed. "
+        f"{number(result['jobs'])} jobs were acknowledged and {number(result['runs'])} runs seen to end. Checked at the end of each world, "
+        "after nothing but waiting: every item has its runs or says why not; every run has one outcome, which never changed, and cells count "
+        "what is on record; controls vary, the others are reproducible, nothing dissents, and no event ever said otherwise; each event "
+        "arrived, with one id and one text, and in order where the receiver is well; the peer's runs are there once; the service is ready, "
+        "stops, and leaves no process and no job of Slurm; `reprod fsck` finds nothing.\n\n"
+        + table(["killed", "times"], [(name, number(count)) for name, count in result["by_victim"].items()]))
+    return ("Whoever is killed, together and in any order, all becomes consistent by itself",
+            verdict(failed, f"{number(result['kills'])} kills of everybody, 0 inconsistent"), text,
+            "Several machines; the network between them. munged. Disks that lose what they acknowledged. A Slurm whose controller has a backup.")
+
+
 def faults(result):
     failed = failures_of(result)
     ends = sorted({end for found in result["calls"].values() for end in found})
@@ -257,7 +276,7 @@ def scale(result):
         "A network between service and agents. Real workers, which take longer than their results. Traces and logs.")
 
 
-SECTIONS = [("kills", kills), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
+SECTIONS = [("kills", kills), ("outages", outages), ("faults", faults), ("tests", tests), ("damage", damage), ("coverage", coverage),
             ("fuzz", fuzz), ("alone", alone), ("large", large), ("fleets", fleets),
             ("scale", scale)]
 

@@ -25,6 +25,7 @@ def test_every_result_is_rendered_and_says_where_it_is_from(name):
 
 @pytest.mark.parametrize("name, fail", [
     ("kills", lambda result: result["failures"].append("seed 1: lost")),
+    ("outages", lambda result: result["failures"].append("seed 1, chapter 0")),
     ("faults", lambda result: result["failures"].append({"fault": "serve write 1", "at": [], "failure": "lost"})),
     ("tests", lambda result: result["files"][0].update(failed=1)),
     ("fuzz", lambda result: result["targets"][0].update(passed=False)),
