@@ -8,6 +8,7 @@ from outage_processes import agents, children_of, descendants, kill, marked, rea
 WEIGHTS = {"service": 5, "agent": 2, "agent and its processes": 2, "worker": 1, "launch command": 2, "receiver": 2, "peer": 2,
            "export": 2, "slurmctld": 2, "slurmd": 1, "node": 2}
 OF_SLURM = ("slurmctld", "slurmd", "node")
+PULL_S = 2
 # These stay away until they are started again.
 RETURNING = ("service", "receiver", "peer", *OF_SLURM)
 
@@ -75,9 +76,12 @@ class Victims:
         return pid and kill(pid) and f"launch command {pid}"
 
     def export(self, draw):
-        """What pulls the peer's runs, in the middle of it."""
-        found = {pid: pid for pid, words in marked(self.world.token).items() if words[1:2] == ["export"]}
-        pid = any_of(found, draw)
+        """What pulls the peer's runs, in the middle of it; it does so every second."""
+        def pulling():
+            return {pid: pid for pid, words in marked(self.world.token).items() if words[1:2] == ["export"]}
+        if self.world.service.process:
+            self.world.wait_up_to(pulling, PULL_S)
+        pid = any_of(pulling(), draw)
         return pid and kill(pid) and f"export {pid}"
 
     def slurmctld(self, _):

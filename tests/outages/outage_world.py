@@ -83,6 +83,7 @@ class World:
             self.hooks[name] = self.made("/v1/webhooks", name=name, url=self.receivers[name].url, secret=SECRET, types=[
                 "job.finished", "cell.changed", "cell.regressed", "finding.new", "device.dissents", "host.lost", "host.back",
                 "host.changed", "database.damaged"], **more)
+        # Two iterations: a control whose device showed one digest so far would not vouch, and that is a cell that regressed.
         self.schedules = [self.made("/v1/schedules", name=f"minutely-{number}", calendar="* * * * *", spread_seconds=0, job={
             "workloads": ["selftest_pass"], "runs": 1, "iterations": 2}) for number in range(2)]
 
