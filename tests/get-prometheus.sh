@@ -9,7 +9,7 @@ missing=''
 for name in $programs; do
     command -v "$name" >/dev/null || missing=1
 done
-[ "$missing" ] && [ ! -x "$folder/usr/bin/amtool" ] || exit 0
+[ "$missing" ] && [ ! -r "$folder/usr/share/alertmanager/default.tmpl" ] || exit 0
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || {
     echo 'no apt-get here: install Prometheus and Alertmanager' >&2
     exit 1
@@ -26,7 +26,10 @@ apt-get -q download prometheus prometheus-alertmanager >log 2>&1 || {
 for package in ./*.deb; do
     dpkg-deb -x "$package" unpacked
 done
-mkdir -p "$folder/usr/bin"
+mkdir -p "$folder/usr/bin" "$folder/usr/share"
 for name in $programs; do
     mv "unpacked/usr/bin/$name" "$folder/usr/bin/"
 done
+# Its own templates, which it looks for in /usr/share/prometheus.
+rm -rf "$folder/usr/share/alertmanager"
+mv unpacked/usr/share/prometheus/alertmanager "$folder/usr/share/"

@@ -31,6 +31,13 @@ def program(*names):
 
 PROMETHEUS, PROMTOOL = program("prometheus"), program("promtool")
 ALERTMANAGER, AMTOOL = program("prometheus-alertmanager", "alertmanager"), program("amtool")
+MANAGER = [ALERTMANAGER]  # how it is started
+TEMPLATES = CACHE / "usr" / "share" / "alertmanager"
+if ALERTMANAGER and CACHE in pathlib.Path(ALERTMANAGER).parents:
+    # Its templates are where Debian has them in a name space of its own alone.
+    MANAGER = ["unshare", "--map-root-user", "--mount", "sh", "-c",
+               'mount -t tmpfs tmpfs /usr/share && mkdir /usr/share/prometheus && '
+               'cp -r "$0" /usr/share/prometheus/alertmanager && exec "$@"', str(TEMPLATES), ALERTMANAGER]
 MISSING = "no Prometheus here: make check-prometheus gets it"
 
 
@@ -137,7 +144,7 @@ class Site:
             "receivers": [{"name": "us", "webhook_configs": [{"url": self.told.url, "send_resolved": True}]}]}))
         try:
             self.alertmanager = Server(folder / "alertmanager", [
-                ALERTMANAGER, f"--config.file={manager}", f"--storage.path={folder / 'alerts'}",
+                *MANAGER, f"--config.file={manager}", f"--storage.path={folder / 'alerts'}",
                 "--cluster.listen-address="], "/-/ready")
             config = folder / "prometheus.yml"
             config.write_text(json.dumps({
