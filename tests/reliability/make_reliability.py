@@ -246,10 +246,11 @@ def scale(result):
         return (name, number(of["runs"]), of["seconds"], number(of["runs_a_second"]), number(of["results_a_second"]),
                 of["processor_us_a_run"], of["loop_us_a_run"], of["agents_us_a_run"], busy.get("p50_ms", ""), busy.get("p99_ms", ""))
 
-    jobs = [name for name in found if name.startswith("a job of")]
+    jobs = [name for name in found if name.startswith(("a job of", "the same"))]
+    asked = [name for name in jobs if "latencies" in found[name]]
     starts = [(name, found[name]["listening_s"], found[name]["online_s"], found[name]["ready_s"], found[name]["processor_s"],
                found[name]["rss_mb"]) for name in found if "start" in name]
-    paths = [(f"`GET {path}`", of["p50_ms"], of["p99_ms"], *(found[job]["latencies"]["paths"][path]["p99_ms"] for job in jobs))
+    paths = [(f"`GET {path}`", of["p50_ms"], of["p99_ms"], *(found[job]["latencies"]["paths"][path]["p99_ms"] for job in asked))
              for path, of in found["idle"]["latencies"]["paths"].items()]
     stores = [(name, number(of["runs"]), number(of["runs_a_second"]), number(of["results_a_second"]), of["processor_us_a_run"])
               for name, of in found["the store"].items()]
@@ -268,7 +269,7 @@ def scale(result):
         + table(["end to end", "runs", "seconds", "runs/s", "results/s", "µs of processors a run", "of these the loop",
                  "agents, beside", "API p50, ms", "API p99, ms"], [ingested(name) for name in ["the first survey", *jobs]]) + "\n"
         + table(["the store alone", "runs", "runs/s", "results/s", "µs of processors a run"], stores) + "\n"
-        + table(["latency, ms", "idle p50", "idle p99", *(f"p99 during {job}" for job in jobs)], paths) + "\n"
+        + table(["latency, ms", "idle p50", "idle p99", *(f"p99 during {job}" for job in asked)], paths) + "\n"
         + table(["start", "listens after, s", "all hosts online", "ready", "processor, s", "MB"], starts)
         + "\nOn two processors the agents, the service and who measures share them; the figures are of one machine on one day.\n")
     return ("Thousands of devices are one service's, and each of their results is stored once", verdict(
