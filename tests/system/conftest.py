@@ -8,9 +8,21 @@ from agent import Agent, write_script
 from service import SELFTEST_WORKER, Service
 
 
+# Files of everyday tests that take longest.  A file's tests run one after the other.
+LONGEST = ["cudasim", "agent", "screening", "compared", "frameworks", "integrity", "shared_import", "page",
+           "deploy_framework", "metrics", "selftests", "schedules", "frameworks_page", "live", "faults", "gate", "agent_ends",
+           "campaign", "durability", "changes", "readme", "health", "drift_devices", "cudnn_calls", "frameworks_cuda"]
+
+
+def rank(item):
+    name = item.path.stem[len("test_"):]
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
 @pytest.hookimpl(trylast=True)  # after those that were deselected are gone
 def pytest_collection_modifyitems(items):
     """What takes longest begins first: at the end, everybody else would wait for it."""
+    items.sort(key=rank)
     first = [item for item in items if item.get_closest_marker("first")]
     rest = [item for item in items if not item.get_closest_marker("first")]
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
