@@ -19,9 +19,10 @@
 
 /* What only the loop knows of a device, once for each stack. */
 struct presence {
-    const char *id, *stack, *cause; /* in view->texts; CAUSE: why it is not online */
-    const char *state;              /* static */
+    char id[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
     bool is_default, online;
+    const char *state;     /* static */
+    char *cause;           /* why it is not online */
     struct presence *next; /* of the same device */
 };
 
@@ -34,7 +35,6 @@ struct view {
     struct choices dissenters;
     struct presence *present;
     int count;
-    char *texts;
     struct lookup first_of; /* ids of devices: the first of theirs in `present` */
     json_t *foreign;        /* as of api_hooks */
     const char *only;       /* NULL: all are shown */
@@ -127,66 +127,45 @@ static void view_free(void *state)
 {
     struct view *view = state;
 
+    for (int i = 0; i < view->count; i++) {
+        free(view->present[i].cause);
+    }
     free(view->present);
-    free(view->texts);
     lookup_release(&view->first_of);
     choices_release(&view->dissenters);
     json_decref(view->foreign);
 }
 
-static struct view *view_new(struct request *r)
-{
-    struct view *view = page_new(r, sizeof *view, 'u');
-
-    view->page.release = view_free;
-    return view;
-}
-
-/* Returns where it is among the texts. */
-static size_t keep_text(struct buf *texts, const char *text)
-{
-    size_t at = texts->length;
-
-    buf_add(texts, text, strlen(text) + 1);
-    return at;
-}
-
 /* Copies what the loop knows of the device that the path names, or of all: the loop does
  * no more for thousands of them. */
-static void keep_presence(struct request *r, struct view *view)
+static struct view *keep_view(struct request *r)
 {
     const struct device_stack *devices;
+    struct view *view = page_new(r, sizeof *view, 'u');
     int count = r->api->hooks.devices(r->api->hooks.arg, &devices);
-    struct buf texts = BUF_INIT;
-    struct places {
-        size_t id, stack, cause;
-    } *places = xcalloc((size_t)count + 1, sizeof *places);
 
+    view->page.release = view_free;
     view->only = r->arguments[0];
+    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     view->present = xcalloc((size_t)count + 1, sizeof *view->present);
     for (int i = 0; i < count; i++) {
         const struct device_stack *device = &devices[i];
+        struct presence *p = &view->present[view->count];
 
-        if (!view->only || strcmp(view->only, device->id) == 0) {
-            view->present[view->count] =
-                (struct presence){ .is_default = device->is_default,
-                                   .online = device->online,
-                                   .state = device->state };
-            places[view->count++] =
-                (struct places){ keep_text(&texts, device->id),
-                                 keep_text(&texts, device->stack),
-                                 keep_text(&texts, device->cause ? device->cause : "") };
+        if (view->only && strcmp(view->only, device->id) != 0) {
+            continue;
         }
+        view->count++;
+        copy_text(p->id, sizeof p->id, device->id);
+        copy_text(p->stack, sizeof p->stack, device->stack);
+        p->is_default = device->is_default;
+        p->online = device->online;
+        p->state = device->state;
+        p->cause = device->cause && strcmp(p->state, "online") != 0
+                       ? xstrdup(device->cause)
+                       : NULL;
     }
-    view->texts = buf_detach(&texts, NULL);
-    for (int i = 0; i < view->count; i++) {
-        struct presence *p = &view->present[i];
-
-        p->id = view->texts + places[i].id;
-        p->stack = view->texts + places[i].stack;
-        p->cause = strcmp(p->state, "online") != 0 ? view->texts + places[i].cause : NULL;
-    }
-    free(places);
+    return view;
 }
 
 /* From the last to the first, so that each device's are in order. */
@@ -304,10 +283,8 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 
 void devices_get(struct request *r)
 {
-    struct view *view = view_new(r);
+    struct view *view = keep_view(r);
 
-    keep_presence(r, view);
-    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
     view->before = param_cursor_number(r, 'u');
     view->dissenting = param_value(r, "dissents") != NULL;
     if (!params_refused(r)) {
@@ -317,10 +294,7 @@ void devices_get(struct request *r)
 
 void devices_get_one(struct request *r)
 {
-    struct view *view = view_new(r);
-
-    keep_presence(r, view);
-    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
+    keep_view(r);
     request_read(r, read_devices, NULL);
 }
 

@@ -24,7 +24,8 @@ struct scrape {
     struct buf body;
     char etag[ETAG_SIZE];
     int64_t now_ms, stale_after_ms;
-    char *stacks; /* as text, as in struct api_figures */
+    int64_t age_ms; /* how old it may be told */
+    char *stacks;   /* as text, as in struct api_figures */
 };
 
 static void scrape_free(void *state)
@@ -230,17 +231,19 @@ static enum err_code read_figures(struct tx *tx, void *arg, struct err *err)
     return ERR_OK;
 }
 
-/* For who scrapes next; only there is it valid, since what the loop knows changes without
- * the store. */
+/* Kept for who scrapes next only where that may be old: what the loop knows changes
+ * without the store. */
 static void share(struct request *r)
 {
     struct scrape *s = r->state;
     size_t length;
     char *body = buf_detach(&s->body, &length);
 
-    reply_shared(
-        r, cache_add(&r->api->cache, s->key, 0, s->now_ms, 0, body, length, s->etag),
-        content_type(r));
+    reply_shared(r,
+                 s->age_ms ? cache_add(&r->api->cache, s->key, 0, s->now_ms, 0, body,
+                                       length, s->etag)
+                           : cached_new(body, length, s->etag),
+                 content_type(r));
 }
 
 static void take_health(struct figures *f, const struct health *health)
@@ -316,7 +319,7 @@ static bool show_made(struct request *r)
     const struct scrape *s = r->state;
     bool renew;
     struct cached *cached =
-        cache_find_old(&r->api->cache, s->key, renew_age_ms(r), s->now_ms, &renew);
+        cache_find_old(&r->api->cache, s->key, s->age_ms, s->now_ms, &renew);
 
     if (cached) {
         reply_shared(r, cached, content_type(r));
@@ -335,6 +338,7 @@ void metrics_get(struct request *r)
     request_keep(r, s, scrape_free);
     s->now_ms = clock_wall_ms();
     s->stale_after_ms = r->api->stale_after_ms;
+    s->age_ms = renew_age_ms(r);
     s->key = xasprintf("metrics|%llu|%d", (unsigned long long)r->api->configured,
                        (int)r->format);
     if (!health_ready(r->api->hooks.health(r->api->hooks.arg)) || !show_made(r)) {
