@@ -1,4 +1,4 @@
-"""What has to be true when everybody was killed and came back, and nothing was helped."""
+"""What has to be true when everybody was killed and came back."""
 import collections
 import json
 import sqlite3
@@ -19,7 +19,8 @@ WANTED = (
 
 
 def settle(world):
-    """Only waits, but for one job of each workload: what crashed heals by measuring.  And somebody looks after nodes."""
+    """Waits.  One job of each workload heals what crashed, by measuring; somebody looks after nodes, and after deliveries that
+    wait for minutes."""
     for schedule in world.schedules:
         status, _, _ = world.ask("POST", f"/v1/schedules/{schedule}/pause")
         demand(status == 200, "pause", status)

@@ -76,9 +76,12 @@ def outages(result):
         + ("and three nodes of a real Slurm on this machine" if result["slurm"] else "(no Slurm was installed)")
         + ", two receivers of webhooks, one of which fails half of the time, schedules, and a peer whose runs are pulled. Who was killed comes "
         "back as its supervisor would start it, some only after others were killed, too; nodes that Slurm itself drained are resumed. "
-        f"{number(result['jobs'])} jobs were acknowledged and {number(result['runs'])} runs seen to end. Checked at the end of each world, "
-        "after nothing but waiting: every item has its runs or says why not; every run has one outcome, which never changed, and cells count "
-        "what is on record; controls vary, the others are reproducible, nothing dissents, and no event ever said otherwise; each event "
+        f"{number(result['jobs'])} jobs were acknowledged and {number(result['runs'])} runs seen to end. At the end of each world everybody "
+        "has come back, schedules are paused, and a job of each workload measures anew, since a run that was killed alone is a crash, which "
+        "twenty runs heal. Deliveries that the failing receiver refused seven times or more would wait for minutes: it is made well, and they are "
+        "resumed. The rest is only waited for. Then is checked: every item has its runs or says why not; every run has one outcome, which never changed, and cells count "
+        "what is on record; controls vary, the others are reproducible, nothing dissents, and no event ever said otherwise, but for regressions "
+        "where runs were killed; each event "
         "arrived, with one id and one text, and in order where the receiver is well; the peer's runs are there once; the service is ready, "
         "stops, and leaves no process and no job of Slurm; `reprod fsck` finds nothing.\n\n"
         + table(["killed", "times"], [(name, number(count)) for name, count in result["by_victim"].items()]))
