@@ -1,15 +1,5 @@
 /* A new database is made of db/schema.sql, which is what the migrations arrive at. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-#include <sqlite3.h>
+#include "tests/unit/db/file_fixture.h"
 
 #include "daemon/base/array.h"
 #include "daemon/base/buf.h"
@@ -59,17 +49,6 @@ static sqlite3_stmt *prepare(sqlite3 *db, const char *sql)
 
     assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
     return statement;
-}
-
-static int64_t ask(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *statement = prepare(db, sql);
-    int64_t value;
-
-    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
-    value = sqlite3_column_int64(statement, 0);
-    sqlite3_finalize(statement);
-    return value;
 }
 
 static void put_rows(sqlite3 *db, const char *table, struct buf *out)
