@@ -59,6 +59,9 @@ enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_afte
     " c.case_key FROM cell c JOIN case_key k ON k.number = c.case_key"                   \
     " WHERE NOT k.challenge AND NOT k.is_control"                                        \
     " AND c.verdict NOT IN ('reproducible', 'unmeasured')"                               \
+    " AND NOT (c.verdict = 'inconclusive' AND c.distinct_digests = 1"                    \
+    " AND " CELL_CONTROL_UNDECIDED                                                       \
+    ")"                                                                                  \
     " AND EXISTS (SELECT 1 FROM cell_history n JOIN cell_history b"                      \
     " ON b.cell = n.cell AND b.at_ms = (SELECT max(p.at_ms)"                             \
     " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms)"                  \

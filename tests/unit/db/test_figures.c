@@ -155,6 +155,25 @@ static void test_a_control_is_to_vary(void **state)
     assert_int_equal(regressed(f).count, 0);
 }
 
+/* A second device joins whose first run shows one digest. */
+static void test_a_proof_that_waits_is_no_regression(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run crash = completed(5, ORDERED);
+
+    insert_jobs(f);
+    vary(f, 1);
+    run(f, 2, 1, ORDERED, 7);
+    assert_int_equal(run(f, 3, 1, ORDERED, 7), VERDICT_REPRODUCIBLE);
+    assert_int_equal(run(f, 4, 2, UNORDERED_B, 8), VERDICT_INCONCLUSIVE);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    assert_int_equal(regressed(f).count, 0);
+    crash.outcome = OUTCOME_CRASHED;
+    crash.job = 2;
+    assert_int_equal(store(f, crash), VERDICT_FAILING);
+    assert_int_equal(regressed(f).count, 1);
+}
+
 static enum err_code count_cells(struct tx *tx, void *arg, struct err *err)
 {
     return figures_of_cells(tx, 3600 * 1000, 1000 * 1000, arg, err);
@@ -377,6 +396,7 @@ int main(void)
         STORE_TEST(test_within_one_job_it_is_a_finding),
         STORE_TEST(test_without_a_control_two_runs_are_needed),
         STORE_TEST(test_a_control_is_to_vary),
+        STORE_TEST(test_a_proof_that_waits_is_no_regression),
         STORE_TEST(test_sums_are_of_now_and_trust_no_damaged_row),
         STORE_TEST(test_only_what_is_in_use_counts),
         STORE_TEST(test_a_dissenter_that_is_not_in_use_counts_for_nothing),

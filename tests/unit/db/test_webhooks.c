@@ -36,11 +36,12 @@ static void test_who_gets_what(void **state)
 
 static void insert_second_job(struct fixture *f)
 {
-    struct job_item items[2];
-    struct fixture_job j = fixture_job(2, items, 2);
+    struct job_item items[3];
+    struct fixture_job j = fixture_job(2, items, 3);
 
     items[0] = fixture_item("unordered", "cpu:a", 100);
     items[1] = fixture_item("ordered", "cpu:a", 100);
+    items[2] = fixture_item("unordered", "cpu:b", 100);
     fixture_write(f, fixture_insert_job, &j);
 }
 
@@ -75,6 +76,38 @@ static void test_a_regression(void **state)
     assert_non_null(strstr(s.body, "\"was\":\"reproducible\""));
     assert_non_null(strstr(s.body, "\"type\":\"dev.reprod.cell.regressed\""));
     assert_null(strchr(s.first.message, '.'));
+    buf_release(&s.text);
+}
+
+/* While it cannot be told whether the control varies, its variant is no worse; a crash
+ * then is. */
+static void test_a_proof_that_waits_is_no_regression(void **state)
+{
+    struct fixture *f = *state;
+    struct fixture_run other = completed(4, UNORDERED_B);
+    struct fixture_run crash = completed(5, ORDERED);
+    struct shown s;
+
+    insert_job(f);
+    insert_second_job(f);
+    add(f, 1, "regressed", only(WEBHOOK_CELL_REGRESSED));
+    vary(f, 1);
+    store(f, completed(2, ORDERED));
+    assert_int_equal(store(f, completed(3, ORDERED)), VERDICT_REPRODUCIBLE);
+    other.job = 2;
+    other.item = 2;
+    assert_int_equal(store(f, other), VERDICT_INCONCLUSIVE);
+    assert_int_equal(verdict_of(f, "ordered"), VERDICT_INCONCLUSIVE);
+    fixture_write(f, take, NULL);
+    expect(f, 1, "");
+    crash.outcome = OUTCOME_CRASHED;
+    crash.job = 2;
+    crash.item = 1;
+    assert_int_equal(store(f, crash), VERDICT_FAILING);
+    fixture_write(f, take, NULL);
+    s = shown(f, 1, DELIVERY_STATES);
+    assert_int_equal(s.count, 1);
+    assert_non_null(strstr(s.body, "\"verdict\":\"failing\""));
     buf_release(&s.text);
 }
 
@@ -407,6 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_who_gets_what),
         STORE_TEST(test_a_regression),
+        STORE_TEST(test_a_proof_that_waits_is_no_regression),
         STORE_TEST(test_the_end_of_a_job_is_told_once),
         STORE_TEST(test_no_event_is_trimmed_that_was_not_taken),
         STORE_TEST(test_replays),
