@@ -279,6 +279,7 @@ def packs(monkeypatch):
     """{name: PACK} of those that compute on GPUs, asked to; and the module of what they raise."""
     folder = ROOT / "workloads" / "frameworks"
     monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "pack", raising=False)  # others keep theirs, and what it raises
     found = {}
     for name in "jax", "onnxruntime", "pytorch", "tensorflow":
         spec = importlib.util.spec_from_file_location("pack_" + name, folder / f"pack_{name}.py")
