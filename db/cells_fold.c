@@ -109,7 +109,7 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
     if (cell_rows_load(tx, cell, &row, err) != ERR_OK) {
         return err->code;
     }
-    if (cells_settle_defers(tx, &row.cell)) {
+    if (cells_settle_defers(tx, &row.cell, false)) {
         *ret_verdict = row.cell.verdict;
         *ret_changed = false;
         return keep_judgement(tx, &row, run, &row.cell.evidence, err);
@@ -145,6 +145,7 @@ static enum err_code judge(struct tx *tx, struct cell_row *row,
         cell_rows_judge(tx, row, ret_judgement, err) != ERR_OK) {
         return err->code;
     }
+    cells_settle_judged(tx, row->cell.id);
     changed = ret_judgement->verdict != row->cell.verdict;
     if (cell_rows_store(tx, row, ret_judgement, changed ? now_ms : row->cell.changed_ms,
                         err) != ERR_OK ||
@@ -154,6 +155,16 @@ static enum err_code judge(struct tx *tx, struct cell_row *row,
     return changed || row->cell.evidence.distinct_digests != before->distinct_digests
                ? cells_add_change(tx, row, ret_judgement, run->id, now_ms, err)
                : ERR_OK;
+}
+
+/* Whether RUN showed of a reproducible cell what all runs before it did. */
+static bool is_confirmed(const struct cell *cell, const struct run_record *run,
+                         const struct evidence *before)
+{
+    return cell->verdict == VERDICT_REPRODUCIBLE && run->outcome == OUTCOME_COMPLETED &&
+           cell->evidence.distinct_digests == before->distinct_digests &&
+           cell->evidence.warned == before->warned &&
+           are_alike(&cell->evidence.checks, &before->checks);
 }
 
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
@@ -180,7 +191,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
     if (cells_fold_counts(tx, &row, run, digests, digest_count, err) != ERR_OK) {
         return err->code;
     }
-    later = cells_settle_defers(tx, &row.cell);
+    later = cells_settle_defers(tx, &row.cell, is_confirmed(&row.cell, run, &before));
     judgement.verdict = row.cell.verdict;
     judgement.agreement = row.cell.agreement;
     if ((later ? keep_judgement(tx, &row, run, &before, err)

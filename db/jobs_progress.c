@@ -12,7 +12,7 @@ struct item {
     bool given_up;
     char given_up_reason[CASE_TITLE_SIZE];
     bool stop_when_varies; /* the job's */
-    bool ends_job;         /* the job ends with its last item */
+    bool ends_job;         /* it is the job's last, which is open and ends with it */
 };
 
 static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item *ret_item,
@@ -27,7 +27,8 @@ static enum err_code item_load(struct tx *tx, int64_t job, int seq, struct item 
                    &i->stop_when_varies, &i->ends_job),
         err,
         "SELECT i.runs_wanted, i.runs_answered, i.runs_failed, i.runs_unanswered,"
-        " i.given_up_reason IS NOT NULL, j.stop_when_varies, NOT EXISTS"
+        " i.given_up_reason IS NOT NULL, j.stop_when_varies,"
+        " j.items_open = 1 AND j.state IN ('queued', 'running') AND NOT EXISTS"
         " (SELECT 1 FROM localisation l WHERE l.job = j.number"
         " AND l.ended_ms IS NULL)"
         " FROM job_item i JOIN job j ON j.number = i.job"
@@ -80,29 +81,26 @@ static enum err_code item_store(struct tx *tx, const struct jobs_answer *answer,
                   answer->item);
 }
 
+/* The state has a sum (db/integrity/checksums.h), which a count that grows does not
+ * change.
+ */
 static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                                const struct item *before, const struct item *after,
                                bool *ret_finished, struct err *err)
 {
-    struct query q;
     bool closed = item_is_open(before) && !item_is_open(after);
-    bool ends = closed && after->ends_job;
 
-    query_begin(&q, tx,
-                "UPDATE job SET runs_total = runs_total + ?1, runs_done = runs_done + ?2,"
-                " runs_failed = runs_failed + ?3, items_open = items_open - ?4,"
-                " state = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
-                " 'running') THEN 'finished' ELSE state END,"
-                " finished_ms = CASE WHEN ?7 AND items_open = 1 AND state IN ('queued',"
-                " 'running') THEN max(created_ms, ?5) ELSE finished_ms END"
-                " WHERE number = ?6 RETURNING items_open = 0 AND state = 'finished'",
-                item_total(after) - item_total(before),
-                after->answered - before->answered, after->failed - before->failed,
-                closed, answer->now_ms, answer->job, ends);
-    if (query_step(&q)) {
-        *ret_finished = query_take_int(&q) && ends;
+    *ret_finished = closed && before->ends_job;
+    if (tx_run(tx, err,
+               "UPDATE job SET runs_total = runs_total + ?, runs_done = runs_done + ?,"
+               " runs_failed = runs_failed + ?, items_open = items_open - ?"
+               " WHERE number = ?",
+               item_total(after) - item_total(before), after->answered - before->answered,
+               after->failed - before->failed, closed, answer->job) != ERR_OK) {
+        return err->code;
     }
-    return query_run(&q, err);
+    return *ret_finished ? jobs_finish_if_done(tx, answer->job, answer->now_ms, err)
+                         : ERR_OK;
 }
 
 enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
@@ -113,6 +111,34 @@ enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
                   "'id', id, 'state', state, 'runs_done', runs_done, 'runs_total',"
                   " runs_total, 'runs_failed', runs_failed) FROM job WHERE number = ?",
                   now_ms, number);
+}
+
+static void tell_later(struct tx *tx, const struct jobs_answer *answer)
+{
+    struct progressed *known = NULL;
+
+    for (int i = 0; i < tx->progressed_count && !known; i++) {
+        known = tx->progressed[i].job == answer->job ? &tx->progressed[i] : NULL;
+    }
+    if (!known) {
+        tx->progressed =
+            xgrow(tx->progressed, tx->progressed_count, sizeof *tx->progressed);
+        known = &tx->progressed[tx->progressed_count++];
+        known->job = answer->job;
+    }
+    known->now_ms = answer->now_ms;
+}
+
+enum err_code jobs_tell_progress(struct tx *tx, struct err *err)
+{
+    int count = tx->progressed_count;
+    enum err_code code = ERR_OK;
+
+    tx->progressed_count = 0;
+    for (int i = 0; i < count && code == ERR_OK; i++) {
+        code = jobs_add_event(tx, tx->progressed[i].job, tx->progressed[i].now_ms, err);
+    }
+    return code;
 }
 
 enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
@@ -137,7 +163,8 @@ enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
         job_store(tx, answer, &before, &after, ret_job_finished, err) != ERR_OK) {
         return err->code;
     }
-    return jobs_add_event(tx, answer->job, answer->now_ms, err);
+    tell_later(tx, answer);
+    return tx->settles ? ERR_OK : jobs_tell_progress(tx, err);
 }
 
 enum err_code jobs_give_up(struct tx *tx, int64_t number, int seq, const char *reason,

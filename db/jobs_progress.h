@@ -28,10 +28,20 @@ struct jobs_answer {
     int64_t now_ms;
 };
 
-/* Counts ANSWER, closes item and job where that is due, and adds an event of the job. */
+/* A job with answers of which no event tells yet. */
+struct progressed {
+    int64_t job, now_ms; /* of the last answer */
+};
+
+/* Counts ANSWER, and closes item and job where that is due.  The event of the job is added
+ * by jobs_tell_progress, once for all answers of a commit; without a commit
+ * (db/dissent/settle.h), at once. */
 enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
                                 bool *ret_item_given_up, bool *ret_job_finished,
                                 struct err *err);
+
+/* Adds the events of jobs that got answers: before a commit. */
+enum err_code jobs_tell_progress(struct tx *tx, struct err *err);
 
 /* Item SEQ of job NUMBER gets no more runs, if it is open yet. */
 enum err_code jobs_give_up(struct tx *tx, int64_t number, int seq, const char *reason,

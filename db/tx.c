@@ -31,6 +31,7 @@ void tx_free(struct tx *tx)
     sqlite3_close(tx->db);
     free(tx->statements);
     free(tx->unsettled);
+    free(tx->progressed);
     free(tx);
 }
 

@@ -30,6 +30,7 @@
 enum { TX_SEEN_OPEN = 64 };
 
 struct unsettled;
+struct progressed;
 
 struct tx {
     sqlite3 *db;
@@ -38,6 +39,8 @@ struct tx {
     bool settles;                    /* with what follows: db/dissent/settle.h */
     struct unsettled *unsettled;
     int unsettled_count;
+    struct progressed *progressed; /* db/jobs_progress.h */
+    int progressed_count;
     int seen_open[TX_SEEN_OPEN]; /* hints of db/dissent/more_runs.c */
 };
 

@@ -58,8 +58,8 @@ static enum err_code may_grow(struct tx *tx, const struct run_record *run, int64
 {
     *ret_may = false;
     return tx_fetch(tx, TX_TARGETS(ret_may), err,
-                    "SELECT (?4 OR (SELECT " NOT_SETTLED
-                    " FROM cell WHERE id = ?3))"
+                    "SELECT (SELECT iif(?4, agreement <> 'none', " NOT_SETTLED
+                    ") FROM cell WHERE id = ?3)"
                     " AND (i.runs_answered + 1 >= i.runs_wanted"
                     " OR i.given_up_reason IS NOT NULL)"
                     " AND (SELECT state = 'running' FROM job WHERE number = ?1)"

@@ -11,6 +11,7 @@ void cells_settle_begin(struct tx *tx)
 {
     tx->settles = true;
     tx->unsettled_count = 0;
+    tx->progressed_count = 0;
 }
 
 /* As arrays grow by their counts, each is as large as its own says. */
@@ -29,6 +30,7 @@ void cells_settle_mark(const struct tx *tx, struct settle_mark *ret_mark)
 {
     ret_mark->list = copy_of(tx->unsettled, tx->unsettled_count);
     ret_mark->count = tx->unsettled_count;
+    ret_mark->progressed = tx->progressed_count;
 }
 
 void cells_settle_back(struct tx *tx, struct settle_mark *mark)
@@ -36,6 +38,7 @@ void cells_settle_back(struct tx *tx, struct settle_mark *mark)
     free(tx->unsettled);
     tx->unsettled = copy_of(mark->list, mark->count);
     tx->unsettled_count = mark->count;
+    tx->progressed_count = mark->progressed;
 }
 
 void cells_settle_release(struct settle_mark *mark)
@@ -44,9 +47,9 @@ void cells_settle_release(struct settle_mark *mark)
     *mark = (struct settle_mark){ .count = 0 };
 }
 
-bool cells_settle_defers(const struct tx *tx, const struct cell *cell)
+bool cells_settle_defers(const struct tx *tx, const struct cell *cell, bool confirmed)
 {
-    return tx->settles && cell->agreement != DISSENT_NONE &&
+    return tx->settles && (cell->agreement != DISSENT_NONE || confirmed) &&
            cell->evidence.devices > CELLS_SETTLE_DEVICES;
 }
 
@@ -71,6 +74,15 @@ void cells_settle_later(struct tx *tx, const struct unsettled *unsettled)
     }
     tx->unsettled = xgrow(tx->unsettled, tx->unsettled_count, sizeof *tx->unsettled);
     tx->unsettled[tx->unsettled_count++] = *unsettled;
+}
+
+void cells_settle_judged(struct tx *tx, int64_t cell)
+{
+    struct unsettled *known = find(tx, cell);
+
+    if (known) {
+        *known = tx->unsettled[--tx->unsettled_count];
+    }
 }
 
 bool cells_settle_waits(const struct tx *tx, int64_t cell)
@@ -120,7 +132,7 @@ enum err_code cells_settle_one(struct tx *tx, int64_t cell, struct err *err)
         return ERR_OK;
     }
     unsettled = *found;
-    *found = tx->unsettled[--tx->unsettled_count];
+    cells_settle_judged(tx, cell);
     return judge(tx, &unsettled, err);
 }
 

@@ -3,6 +3,8 @@
  * What devices show of a cell that has more than one digest is told from all of them,
  * which costs as much as there are.  So the runs of one commit are added to such a cell
  * with the verdict that it had; before the commit it is judged, once, with all of them.
+ * So are those of a cell that is reproducible, while they show its digest: they change
+ * how many runs it says, and nothing else.
  * Whoever reads sees commits only: there each verdict is that of the runs that are
  * stored.  Until then, within the commit, a verdict is that of the commit before.
  *
@@ -32,20 +34,25 @@ struct unsettled {
 /* A commit begins: whoever began it calls cells_settle before its end. */
 void cells_settle_begin(struct tx *tx);
 
-/* What is to be judged where a savepoint begins.  Once that was rolled back, it is what
- * is to be judged again.  Released in either case. */
+/* What is to be judged, and told of (db/jobs_progress.h), where a savepoint begins.  Once
+ * that was rolled back, it is so again.  Released in either case. */
 struct settle_mark {
     struct unsettled *list; /* owned */
     int count;
+    int progressed; /* jobs */
 };
 void cells_settle_mark(const struct tx *tx, struct settle_mark *ret_mark);
 void cells_settle_back(struct tx *tx, struct settle_mark *mark);
 void cells_settle_release(struct settle_mark *mark);
 
 /* Whether CELL, to which a run was added, is judged later.  Not before it was judged with
- * two digests, so that it keeps no verdict of before they differed. */
-bool cells_settle_defers(const struct tx *tx, const struct cell *cell);
+ * two digests, so that it keeps no verdict of before they differed.  CONFIRMED: the run
+ * showed what a reproducible cell shows. */
+bool cells_settle_defers(const struct tx *tx, const struct cell *cell, bool confirmed);
 void cells_settle_later(struct tx *tx, const struct unsettled *unsettled);
+
+/* CELL was judged with all its runs. */
+void cells_settle_judged(struct tx *tx, int64_t cell);
 
 bool cells_settle_waits(const struct tx *tx, int64_t cell);
 

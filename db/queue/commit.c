@@ -5,6 +5,7 @@
 #include "daemon/base/log.h"
 #include "db/dissent/settle.h"
 #include "db/integrity/opening.h"
+#include "db/jobs_progress.h"
 #include "db/tx.h"
 
 /* Everything of FIRST … before END whose function had succeeded shares the fate of the
@@ -113,7 +114,7 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         }
     }
     changed = sqlite3_total_changes64(tx->db) != changes;
-    if (cells_settle(tx, &err) != ERR_OK ||
+    if (cells_settle(tx, &err) != ERR_OK || jobs_tell_progress(tx, &err) != ERR_OK ||
         (changed && commits_count(tx, &commits, &err) != ERR_OK) ||
         tx_run(tx, &err, "COMMIT") != ERR_OK) {
         fail_all(first, NULL, &err);

@@ -174,6 +174,72 @@ static void test_verdicts_within_a_commit(void **state)
     free(b);
 }
 
+/* A reproducible cell is judged once, with all of its runs; where one shows another
+ * digest, what it becomes is that run's, and told once. */
+static void test_a_reproducible_cell_within_a_commit(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int n = 1;
+    int64_t changes;
+    struct cell cell;
+
+    insert_large_job(f, "cpu", 100);
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, true, 100 + 10 * i);
+        add(b, n++, i, false, 5);
+    }
+    store_all(f, b, true);
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.verdict, VERDICT_REPRODUCIBLE);
+    changes = count(f, "SELECT count(*) FROM cell_history");
+    for (int i = 0; i < MANY; i++) {
+        add(b, n++, i, false, 5);
+    }
+    fixture_write(f, store_batch, b);
+    assert_int_equal(b->runs[0].effect.verdict, VERDICT_REPRODUCIBLE);
+    b->count = 0;
+    cell = fixture_cell(f, "ordered");
+    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 2 * MANY);
+    assert_non_null(strstr(cell.reason, "1 digest in 140 runs"));
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes);
+    add(b, n++, 0, false, 5);
+    add(b, n++, 1, false, 6);
+    add(b, n++, 2, false, 5);
+    store_all(f, b, true);
+    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
+    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes + 1);
+    assert_int_equal(
+        count(f,
+              "SELECT count(*) FROM cell_history h JOIN run r ON r.id = h.run"
+              " WHERE r.device = 'GPU-1' AND h.distinct_digests = 2"),
+        1);
+    fixture_check_cells(f);
+    free(b);
+}
+
+static void test_a_job_is_told_of_once_a_commit(void **state)
+{
+    static const char events[] = "SELECT count(*) FROM event WHERE kind = 'job'";
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+    int64_t before;
+
+    insert_large_job(f, "cpu", 2);
+    before = count(f, events);
+    for (int i = 0; i < MANY; i++) {
+        add(b, 1 + i, i, false, 5);
+    }
+    store_all(f, b, true);
+    /* that it is running, and how far it is */
+    assert_int_equal(count(f, events), before + 2);
+    assert_int_equal(count(f,
+                           "SELECT json_extract(data, '$.runs_done') FROM event"
+                           " WHERE kind = 'job' ORDER BY id DESC LIMIT 1"),
+                     MANY);
+    free(b);
+}
+
 /* The last run that a job wants of such a cell asks for more in the commit in which it
  * is, and the job goes on. */
 static void test_a_job_goes_on_within_a_commit(void **state)
@@ -406,6 +472,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_a_commit_is_judged_as_its_runs),
         STORE_TEST(test_verdicts_within_a_commit),
+        STORE_TEST(test_a_reproducible_cell_within_a_commit),
+        STORE_TEST(test_a_job_is_told_of_once_a_commit),
         STORE_TEST(test_a_job_goes_on_within_a_commit),
         STORE_TEST(test_nothing_is_half_judged),
         STORE_TEST(test_neither_of_two_is_judged),
