@@ -28,17 +28,22 @@ static char folder[] = "/tmp/leftovers-XXXXXX", other[] = "/tmp/leftovers-XXXXXX
 static void execute(const struct command *command, int out)
 {
     static char sh[] = "sh", option[] = "-c", path[] = "PATH=/usr/bin:/bin";
-    /* A shell gives its own output away while it echoes elsewhere: a child says it. */
-    static char script[] = "(echo $$ >&3); exec sleep 100000";
+    /* A shell gives its own output away while it echoes elsewhere: a child says it.  Then
+     * it stays what it is: who is about to execute another program has no environment. */
+    static char script[] = "(echo $$ >&3); read never";
     char *const argv[] = { sh, option, script, NULL };
     char *env[] = { path, NULL, NULL };
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    int silent[2];
 
     env[1] = leftovers_mark();
     if (command->leads) {
         setsid();
     }
     signal(SIGTERM, command->ignores ? SIG_IGN : SIG_DFL);
+    if (pipe(silent) == 0) {
+        dup2(silent[0], STDIN_FILENO);
+    }
     dup2(out, 3);
     dup2(command->to_pipe ? out : null, STDOUT_FILENO);
     execve("/bin/sh", argv, env);
