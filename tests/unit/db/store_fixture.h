@@ -182,6 +182,7 @@ struct fixture_run {
     const struct trace *trace; /* NULL: none */
     const char *circumstances; /* NULL: none */
     const char *algorithm;     /* NULL: "tree"; "": it says none */
+    const char *claim;         /* of the library; NULL: none */
     const struct captured_tensor *tensors;
     int tensor_count;
     enum check_state check;        /* if it was asked; CHECK_NONE: it passed */
@@ -275,6 +276,7 @@ static inline struct run_record fixture_result(const struct fixture_run *r,
     snprintf(run.loss, r->loss ? sizeof run.loss : 1, "%016x", r->loss);
     snprintf(run.algorithm, sizeof run.algorithm, "%s",
              r->algorithm ? r->algorithm : "tree");
+    snprintf(run.claim, sizeof run.claim, "%s", r->claim ? r->claim : "");
     snprintf(run.device_read_back, sizeof run.device_read_back, "%s", device);
     run.min_ns = r->untimed ? 0 : 1000 + r->n;
     run.median_ns = r->untimed ? 0 : 2000 + r->n;

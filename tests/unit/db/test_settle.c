@@ -174,47 +174,76 @@ static void test_verdicts_within_a_commit(void **state)
     free(b);
 }
 
-/* A reproducible cell is judged once, with all of its runs; where one shows another
- * digest, what it becomes is that run's, and told once. */
-static void test_a_reproducible_cell_within_a_commit(void **state)
+/* Of COUNT runs of the variant after those that made it reproducible. */
+static void store_more(struct fixture *f, struct batch *b, int n, int count,
+                       void (*change)(struct fixture_run *run))
 {
-    struct fixture *f = *state;
-    struct batch *b = xcalloc(1, sizeof *b);
-    int n = 1;
-    int64_t changes;
-    struct cell cell;
-
-    insert_large_job(f, "cpu", 100);
-    for (int i = 0; i < MANY; i++) {
-        add(b, n++, i, true, 100 + 10 * i);
-        add(b, n++, i, false, 5);
+    for (int i = 0; i < count; i++) {
+        add(b, n + i, i, false, 5);
     }
-    store_all(f, b, true);
-    cell = fixture_cell(f, "ordered");
-    assert_int_equal(cell.verdict, VERDICT_REPRODUCIBLE);
-    changes = count(f, "SELECT count(*) FROM cell_history");
-    for (int i = 0; i < MANY; i++) {
-        add(b, n++, i, false, 5);
+    if (change) {
+        change(&b->runs[count / 2]);
     }
     fixture_write(f, store_batch, b);
-    assert_int_equal(b->runs[0].effect.verdict, VERDICT_REPRODUCIBLE);
-    b->count = 0;
-    cell = fixture_cell(f, "ordered");
-    assert_int_equal(cell.evidence.runs[OUTCOME_COMPLETED], 2 * MANY);
-    assert_non_null(strstr(cell.reason, "1 digest in 140 runs"));
-    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes);
-    add(b, n++, 0, false, 5);
-    add(b, n++, 1, false, 6);
-    add(b, n++, 2, false, 5);
-    store_all(f, b, true);
-    assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_INCONCLUSIVE);
-    assert_int_equal(count(f, "SELECT count(*) FROM cell_history"), changes + 1);
-    assert_int_equal(
-        count(f,
-              "SELECT count(*) FROM cell_history h JOIN run r ON r.id = h.run"
-              " WHERE r.device = 'GPU-1' AND h.distinct_digests = 2"),
-        1);
-    fixture_check_cells(f);
+}
+
+static void show_another(struct fixture_run *run)
+{
+    run->digest = 6;
+}
+
+static void warn(struct fixture_run *run)
+{
+    run->claim = "non-deterministic";
+}
+
+static void crash(struct fixture_run *run)
+{
+    run->outcome = OUTCOME_CRASHED;
+}
+
+/* A reproducible cell is judged once, with all of its runs; where one shows something
+ * else, what it becomes is that run's, and told once. */
+static void test_a_reproducible_cell_within_a_commit(void **state)
+{
+    static const struct {
+        void (*change)(struct fixture_run *run);
+        enum verdict verdict;
+    } table[] = {
+        { NULL, VERDICT_REPRODUCIBLE },
+        { show_another, VERDICT_INCONCLUSIVE },
+        { warn, VERDICT_INCONCLUSIVE },
+        { crash, VERDICT_FAILING },
+    };
+    struct batch *b = xcalloc(1, sizeof *b);
+
+    for (int i = 0; i < COUNT_OF(table); i++) {
+        struct fixture *f = *state;
+        int64_t changes;
+
+        insert_large_job(f, "cpu", 100);
+        for (int d = 0; d < MANY; d++) {
+            add(b, 1 + 2 * d, d, true, 100 + 10 * d);
+            add(b, 2 + 2 * d, d, false, 5);
+        }
+        store_all(f, b, true);
+        assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_REPRODUCIBLE);
+        changes = count(f, "SELECT count(*) FROM cell_history");
+        store_more(f, b, 1000, 4, table[i].change);
+        assert_int_equal(b->runs[0].effect.verdict, VERDICT_REPRODUCIBLE);
+        b->count = 0;
+        assert_int_equal(fixture_cell(f, "ordered").verdict, table[i].verdict);
+        assert_int_equal(count(f, "SELECT count(*) FROM cell_history"),
+                         changes + (table[i].change != NULL));
+        assert_int_equal(count(f,
+                               "SELECT count(*) FROM cell_history h"
+                               " JOIN run r ON r.id = h.run WHERE r.device = 'GPU-2'"
+                               " AND r.intent_ms = 1002000"),
+                         table[i].change != NULL);
+        fixture_check_cells(f);
+        fixture_free(f);
+        fixture_setup(state);
+    }
     free(b);
 }
 
