@@ -35,13 +35,13 @@ build_and() { # TARGET MAKE-ARGUMENTS...
 
 everyday() {
     # A file's tests stay together: what they share is made once.
-    stage 'gcc: unit, system and web tests' build_and check BESIDE=$((jobs * 2)) \
-        PYTEST="-m 'not long' --dist loadfile"
-    stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
+    stage 'gcc: unit, system and web tests' make --no-print-directory -j"$jobs" -Otarget check \
+        BESIDE=$((jobs * 2)) PYTEST="-m 'not long' --dist loadfile"
 }
 deep() {
     make --no-print-directory get-slurm || echo 'skipped: real Slurm'
     make --no-print-directory get-prometheus || echo 'skipped: real Prometheus and Alertmanager'
+    stage 'lint, without the analyzer' make --no-print-directory -j"$jobs" lint LINT=quick
     stage 'gcc: long tests' build_and check-system BESIDE=$((jobs * 2)) PYTEST='-m long'
     stage 'gcc: what an audit planted is noticed' build_and mutate MUTANTS=0
     stage "nvcc's PTX on a CPU, what is planted in it, and the machine code" build_and check-ptx-short

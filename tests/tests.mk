@@ -13,10 +13,9 @@ AT_A_TIME := $(foreach room,engine http peers process render webhooks,tests/unit
     $(patsubst %,tests/unit/jobs/test_%.c,notices screener)
 UNIT_SRC  := $(filter $(AT_A_TIME),$(UNIT_SRC))
 endif
-# How much memory sizes take is the same with all compilers; setups are looked at with one sanitizer.
-ifneq ($(CLANG)$(findstring thread,$(SAN)),)
-UNIT_SRC  := $(filter-out tests/unit/worker/test_size_bytes.c,$(UNIT_SRC))
-endif
+# Setups of all sizes: once, where AddressSanitizer looks at them.  Fleets that are drawn by the thousand: where
+# they are quick.
+UNIT_SRC  := $(filter-out tests/unit/$(if $(findstring address,$(SAN)),evidence/test_dissent.c,worker/test_size_bytes.c),$(UNIT_SRC))
 # The longest first: what comes after it still runs at the same time as the system tests.
 LONGEST    := $(filter %/test_workloads.c,$(UNIT_SRC))
 TESTS      := $(patsubst tests/unit/%.c,$(B)/tests/%,$(LONGEST) $(filter-out $(LONGEST),$(UNIT_SRC)))
@@ -112,7 +111,8 @@ BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 # What the system tests use, in addition to what simulator.mk adds.
 SYSTEM_USES := $(SELFTEST) $(FLEET_COMMAND) $(SCALE) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
 build-tests: all $(TESTS) $(SYSTEM_USES)
-check: check-unit check-system
+# The latter first: while its tests run, unit tests are built.
+check: check-system check-unit
 check-unit: all $(TESTS) $(SELFTEST)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
 # Workers in Python write no bytecode: that of each run would be compiled anew.

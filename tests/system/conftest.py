@@ -9,9 +9,9 @@ from service import SELFTEST_WORKER, Service
 
 
 # Files of everyday tests that take longest.  A file's tests run one after the other.
-LONGEST = ["cudasim", "agent", "screening", "compared", "frameworks", "integrity", "shared_import", "page",
-           "deploy_framework", "metrics", "selftests", "schedules", "frameworks_page", "live", "faults", "gate", "agent_ends",
-           "campaign", "durability", "changes", "readme", "health", "drift_devices", "cudnn_calls", "frameworks_cuda"]
+LONGEST = ["agent", "cudasim", "integrity", "screening", "compared", "selftests", "agent_ends", "page", "schedules", "changes",
+           "frameworks_page", "live", "faults", "drift_devices", "durability", "campaign", "gate", "metrics", "health",
+           "cudnn_calls"]
 
 
 def rank(item):

@@ -81,6 +81,7 @@ def rehearsal(tmp_path_factory):
     return out
 
 
+@pytest.mark.long
 def test_a_rehearsal_saves_everything_and_says_what_it_is(rehearsal):
     assert small_enough(rehearsal) == {"rehearsal-summary.json", "rehearsal-summary.md", "rehearsal-service.log",
                                        "rehearsal-database.db.gz", "rehearsal-views.tar.gz"}
@@ -115,6 +116,7 @@ $ curl -s "127.0.0.1:7357/?environment=$gpu" | sed -n '4p;/^tf.image.resize_bili
 """
 
 
+@pytest.mark.long
 def test_the_database_is_served_and_gives_the_readme_a_column(rehearsal, tmp_path):
     """The way of a GPU's column into the README; this one says in each line that it is none."""
     data = tmp_path / "service" / "data"
@@ -337,6 +339,7 @@ def test_an_earlier_database_is_gone_on_with(played, fake, tmp_path):
     assert summary["figures"]["runs"] == before["figures"]["runs"] + 4
 
 
+@pytest.mark.long
 @needs_simulator
 def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
     status, said = campaign(tmp_path, "--seconds", PLENTY_S, "--workload", "good", "--steps", "others",
@@ -344,6 +347,7 @@ def test_a_database_of_rehearsals_is_not(rehearsal, fake, tmp_path):
     assert status == 1 and "the database has runs of a simulator" in said
 
 
+@pytest.mark.long
 def test_a_step_that_fails_or_is_cut_costs_no_other(fake, tmp_path):
     """The check fails as soon as it comes to what is wrong, and the job is long."""
     status, said = campaign(tmp_path, "--seconds", "12", "--workload", "wrong", "--runs", "5000",

@@ -124,12 +124,11 @@ def test_is_right(workload, variant):
 
 
 def scheduled():
-    """(workload, variant, seeds): a control varies with one of them, and with all in `make test-deep`."""
+    """(workload, variant, seeds): iterations of a run have schedules of their own; `make test-deep` has other grids, too."""
     for workload, variant in variants():
-        seeds = SEEDS[:1] if description(SIMULATOR, workload, variant)["control"] else SEEDS
-        yield pytest.param(workload, variant, seeds, marks=[pytest.mark.long] if workload in AGAIN else [])
-        if seeds != SEEDS:
-            yield pytest.param(workload, variant, SEEDS, marks=pytest.mark.long)
+        if workload not in AGAIN:
+            yield workload, variant, SEEDS[:1]
+        yield pytest.param(workload, variant, SEEDS, marks=pytest.mark.long)
 
 
 @pytest.mark.parametrize("workload, variant, seeds", scheduled())

@@ -110,6 +110,7 @@ def test_every_pack_can_be_read(into, name):
     assert done.returncode == 1 and done.stderr == f"framework: there is no {name}-0.0 in {into}\n"
 
 
+@pytest.mark.long
 def test_the_nearest_that_exist(into, wheels):
     assert refuse(into, wheels, "1.2") == (
         "there is no tinyframe 1.2 for this Python: the nearest are 1.0, 1.1, 2.0")
@@ -124,6 +125,7 @@ def test_the_nearest_that_exist(into, wheels):
     assert "there is tiny-1.0" in done.stderr
 
 
+@pytest.mark.long
 def test_a_registry_that_cannot_be_reached(into):
     done = deploy(into, "--framework", "numpy", "--version", "1.26.4", "--retries", "0", env={
         "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": os.devnull})
@@ -160,6 +162,7 @@ def test_what_does_not_work_is_not_registered(into, wheels, tmp_path, more, mess
     assert os.listdir(into) == [".tiny-1.3.part"]  # what was downloaded
 
 
+@pytest.mark.long
 def test_a_wheel_that_changes_while_it_is_installed(into, wheels, tmp_path):
     """pip is wrapped: after the versions were chosen, the file is another one."""
     wrapper = tmp_path / "python"
@@ -172,6 +175,7 @@ def test_a_wheel_that_changes_while_it_is_installed(into, wheels, tmp_path):
     assert not (into / "tiny-1.0").exists()
 
 
+@pytest.mark.long
 def test_an_install_that_was_interrupted_goes_on(into, wheels, tmp_path):
     """Killed at its second download; then only that is fetched, and nothing was half there before."""
     tiny.wheel(wheels, "1.0", needs=["tinybeside"])
@@ -247,6 +251,7 @@ def test_an_interpreter_that_has_it_already(into, wheels, tmp_path):
     assert os.listdir(into) == ["tiny-2.0"]
 
 
+@pytest.mark.long
 def test_a_second_pack_of_what_is_installed(into, wheels, tmp_path):
     """Nothing is installed again: only a worker is made, of the same files."""
     tiny.wheel(wheels, "2.0")
@@ -284,6 +289,7 @@ def test_a_stack_for_gpus(into, wheels, tmp_path):
     assert (done.returncode, os.listdir(into)) == (0, ["tiny-3.0"])
 
 
+@pytest.mark.long
 def test_what_has_no_gpus_is_not_installed_for_them(into, wheels):
     done = deploy(into, "--framework", "numpy", "--version", "2.4.6", "--backend", "cuda")
     assert done.returncode == 1 and done.stderr == "framework: NumPy has no backend cuda, only cpu\n"

@@ -13,6 +13,7 @@ from service import BUILD, ROOT, Service
 sys.path.insert(0, str(ROOT / "tests" / "fixtures" / "frameworks"))
 import tiny  # noqa: E402
 
+pytestmark = pytest.mark.long
 NOISE = 'os.write(3, b"{\\"event\\":\\"end\\"}\\n")\nos.write(1, b"hello\\n")\nprint("a banner", flush=True)'
 # A patch of an operation that varies, as a user's sitecustomize would make it.
 PATCH = ("_exact = total\n\n\ndef total(values):\n"

@@ -108,6 +108,7 @@ def cell_of(service, runs, **asked):
     return service.get(cell if str(cell).startswith("/") else f"/v1/cells/{cell}")
 
 
+@pytest.mark.long
 def test_a_stack_has_the_gpus_that_the_driver_shows(stacks):
     for name in "gpus", "deaf":
         assert stacks[name]["cause"] is None, stacks[name]
@@ -122,6 +123,7 @@ def test_a_stack_has_the_gpus_that_the_driver_shows(stacks):
     assert slice_["id"].startswith("MIG-") and slice_["attributes"]["mig_profile"] == "1g.10gb"
 
 
+@pytest.mark.long
 def test_a_stack_has_the_slices_that_the_driver_does_not_show(stacks):
     """Each as the driver says it where it is shown alone.  (The stand-in reads no numbers: it shows none.)"""
     devices = stacks["mig"]["devices"]
@@ -152,6 +154,7 @@ def test_nvml_that_hangs_hides_no_gpu_that_the_driver_shows(monkeypatch, capsys)
     answers.set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("device", [SLICES[2], GPUS[0]])
 def test_a_run_has_the_slice_that_was_requested(service, device):
     [run, *_] = measure(service, workloads=["tiny_total"], variants=["default"], stacks=["mig"], devices=[device])
@@ -159,6 +162,7 @@ def test_a_run_has_the_slice_that_was_requested(service, device):
     assert f"VISIBLE {device}\n" in log_of(service, run)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, cause", [
     ("none", "the NVIDIA driver shows no GPU; CUDA_VISIBLE_DEVICES=is not set"),
     ("no-driver", "no NVIDIA driver: libcuda.so.1 was not found"),
@@ -173,6 +177,7 @@ def test_without_a_gpu_a_stack_says_why(service, stacks, name, cause):
     assert status == 422 and said["type"] == "/problems/unknown-stack", said
 
 
+@pytest.mark.long
 def test_each_backend_has_its_switches(service):
     lines = {line["backend"]: line for line in service.get("/v1/workloads/tiny_total")["items"]}
     switches = {backend: [(v["name"], v["claim"], v["recipe"]) for v in line["variants"]]
@@ -181,6 +186,7 @@ def test_each_backend_has_its_switches(service):
     assert switches["cuda"] == switches["cpu"] + [("gpu_fast", "non-deterministic", "CD")]
 
 
+@pytest.mark.long
 def test_each_run_has_the_gpu_that_was_requested_and_no_other(service, runs):
     on_gpus = [run for run in runs if run["stack"] == "gpus" and run["workload"] == "tiny_total"]
     assert {run["device"] for run in on_gpus} == set(GPUS)
@@ -189,12 +195,14 @@ def test_each_run_has_the_gpu_that_was_requested_and_no_other(service, runs):
         assert f"VISIBLE {run['device']}\n" in log_of(service, run)
 
 
+@pytest.mark.long
 def test_what_computes_on_the_cpu_sees_no_gpu(service, runs):
     """A framework that finds one would compute there, under the name of the CPU."""
     run = next(run for run in runs if run["stack"] == "hidden")
     assert run["device"].startswith("cpu:") and "VISIBLE -1\n" in log_of(service, run)
 
 
+@pytest.mark.long
 def test_codes_are_earned_on_each_gpu(service, runs):
     for device in GPUS:
         asked = {"workload": "tiny_total", "device": device}
@@ -205,6 +213,7 @@ def test_codes_are_earned_on_each_gpu(service, runs):
         assert cell["challenge"]["state"] == "passed"
 
 
+@pytest.mark.long
 def test_the_environment_is_the_gpus(service, runs):
     run = next(run for run in runs if run["stack"] == "gpus" and run["variant"] == "deterministic")
     facts = service.get(f"/v1/environments/{run['environment']}")["facts"]
@@ -213,11 +222,13 @@ def test_the_environment_is_the_gpus(service, runs):
     assert "memory_bytes" not in facts
 
 
+@pytest.mark.long
 def test_inputs_are_those_of_the_cpu(service, runs):
     assert {run["device"].partition(":")[0] for run in runs} == {"cpu", *GPUS}
     assert service.items("/v1/inputs") == []
 
 
+@pytest.mark.long
 def test_what_is_computed_elsewhere_is_not_a_measurement_of_the_gpu(service, runs):
     """Asked to be deterministic, tinyframe.constant answers from the host."""
     elsewhere = [run for run in runs if (run["stack"], run["workload"], run["variant"])
@@ -229,6 +240,7 @@ def test_what_is_computed_elsewhere_is_not_a_measurement_of_the_gpu(service, run
                    variant="deterministic")["verdict"] == "inconclusive"
 
 
+@pytest.mark.long
 def test_a_driver_that_shows_others_too_is_no_measurement(service):
     found = measure(service, workloads=["tiny_total"], variants=["default"], stacks=["deaf"], devices=GPUS[:1])
     assert {run["outcome"] for run in found} == {"infra"}, found

@@ -40,6 +40,7 @@ def check_blocks(fence, address, environment):
     return seen
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("jq") or not shutil.which("curl"), reason="needs curl and jq")
 def test_commands_work_as_printed(tmp_path):
     stacks = [{"name": "cpu"}, {"name": "one-thread", "threads": 1}]

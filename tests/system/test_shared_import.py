@@ -20,6 +20,9 @@ MISBEHAVES = """def scaled(values, factors):
 """
 
 
+pytestmark = pytest.mark.long
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shared_import")

@@ -45,7 +45,7 @@ def worker(tmp_path_factory):
     return script
 
 
-@pytest.fixture(scope="module", params=[8, 9])
+@pytest.fixture(scope="module", params=[pytest.param(8, marks=pytest.mark.long), 9])
 def major(request):
     return request.param
 

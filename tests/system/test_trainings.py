@@ -25,7 +25,7 @@ def trained(service, workload, variant, times):
     return lines
 
 
-@pytest.mark.parametrize("workload", ["train_cnn", "train_cnn_large"])
+@pytest.mark.parametrize("workload", ["train_cnn", pytest.param("train_cnn_large", marks=pytest.mark.long)])
 def test_slide_44(service, workload):
     # Five runs give five lines; once in some thousand pairs two agree, so there are three more.
     assert len(set(trained(service, workload, "unordered", 8))) >= 5
@@ -33,6 +33,6 @@ def test_slide_44(service, workload):
     assert ordered[0] == ordered[1]
 
 
-@pytest.mark.parametrize("workload", ["train_cnn", "train_cnn_large"])
+@pytest.mark.parametrize("workload", ["train_cnn", pytest.param("train_cnn_large", marks=pytest.mark.long)])
 def test_cudnn_alone_leaves_bias_add(service, workload):
     assert len(set(trained(service, workload, "tcd", 5))) > 1
