@@ -124,8 +124,9 @@ enum err_code cells_challenged(struct tx *tx, int64_t cell, const struct run_rec
     if (cell_rows_store(tx, &row, &judgement,
                         *ret_changed ? run->finished_ms : row.cell.changed_ms,
                         err) != ERR_OK ||
-        (*ret_changed && cells_add_change(tx, &row, &judgement, run->id, run->finished_ms,
-                                          err) != ERR_OK)) {
+        (cells_is_change(&row.cell, &judgement) &&
+         cells_add_change(tx, &row, &judgement, run->id, run->finished_ms, err) !=
+             ERR_OK)) {
         return err->code;
     }
     return row.cell.is_control &&
@@ -152,7 +153,8 @@ static enum err_code judge(struct tx *tx, struct cell_row *row,
         cells_store_dissenters(tx, row, ret_judgement, run->id, now_ms, err) != ERR_OK) {
         return err->code;
     }
-    return changed || row->cell.evidence.distinct_digests != before->distinct_digests
+    return cells_is_change(&row->cell, ret_judgement) ||
+                   row->cell.evidence.distinct_digests != before->distinct_digests
                ? cells_add_change(tx, row, ret_judgement, run->id, now_ms, err)
                : ERR_OK;
 }

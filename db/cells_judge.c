@@ -6,6 +6,7 @@
 #include "daemon/base/mem.h"
 #include "db/cases/algorithms.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/settle.h"
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
@@ -31,30 +32,33 @@ static enum err_code load_control(struct tx *tx, int64_t cell,
     struct checks *checks = &ret_control->checks;
     struct challenges *challenges = &ret_control->challenges;
 
-    return tx_fetch(tx,
-                    TX_TARGETS(&ret_control->runs, &ret_control->differed,
-                               &ret_control->right, &checks->failed, &checks->given_up,
-                               &checks->cut_off, &checks->unanswered,
-                               &checks->digests_passed, &ret_control->is_command,
-                               &challenges->passed, &challenges->repeated,
-                               &challenges->unchanged, &challenges->failed),
-                    err,
-                    "SELECT sum(c.completed), max(c.distinct_digests > 1),"
-                    " max(c.distinct_digests > 1 AND " IS_RIGHT
-                    "),"
-                    " sum(c.checks_failed)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.checks_given_up)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.checks_cut_off)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.checks_unanswered)" OF_THOSE_THAT_DIFFERED
-                    ", max(c.digests_passed)" OF_THOSE_THAT_DIFFERED
-                    ", max(NOT c.has_reference)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.challenges_passed)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.challenges_repeated)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.challenges_unchanged)" OF_THOSE_THAT_DIFFERED
-                    ", sum(c.challenges_failed)" OF_THOSE_THAT_DIFFERED
-                    " FROM cell_control x JOIN cell c ON c.id = x.control"
-                    " WHERE x.cell = ?1 AND x.vouches",
-                    cell, CHECKS_DIGESTS, CHALLENGES_REPEATED);
+    return tx_fetch(
+        tx,
+        TX_TARGETS(&ret_control->runs, &ret_control->differed, &ret_control->right,
+                   &ret_control->undecided, &checks->failed, &checks->given_up,
+                   &checks->cut_off, &checks->unanswered, &checks->digests_passed,
+                   &ret_control->is_command, &challenges->passed, &challenges->repeated,
+                   &challenges->unchanged, &challenges->failed),
+        err,
+        "SELECT sum(c.completed), max(c.distinct_digests > 1),"
+        " max(c.distinct_digests > 1 AND " IS_RIGHT
+        "), max(c.agreement = 'undecided' AND EXISTS (SELECT 1"
+        " FROM cell_alike a WHERE a.cell = c.id AND a.varied)"
+        " AND " IS_RIGHT
+        "),"
+        " sum(c.checks_failed)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.checks_given_up)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.checks_cut_off)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.checks_unanswered)" OF_THOSE_THAT_DIFFERED
+        ", max(c.digests_passed)" OF_THOSE_THAT_DIFFERED
+        ", max(NOT c.has_reference)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.challenges_passed)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.challenges_repeated)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.challenges_unchanged)" OF_THOSE_THAT_DIFFERED
+        ", sum(c.challenges_failed)" OF_THOSE_THAT_DIFFERED
+        " FROM cell_control x JOIN cell c ON c.id = x.control"
+        " WHERE x.cell = ?1 AND x.vouches",
+        cell, CHECKS_DIGESTS, CHALLENGES_REPEATED);
 }
 
 enum err_code cells_right_control(struct tx *tx, int64_t cell, bool *ret_right,
@@ -250,6 +254,13 @@ static enum err_code add_event(struct tx *tx, const struct cell *cell,
                   history_ms);
 }
 
+bool cells_is_change(const struct cell *cell, const struct judgement *judgement)
+{
+    return judgement->verdict != cell->verdict ||
+           verdict_waits(judgement->verdict, judgement->reason) !=
+               verdict_waits(cell->verdict, cell->reason);
+}
+
 enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,
                                const struct judgement *judgement, const char *run,
                                int64_t now_ms, struct err *err)
@@ -279,6 +290,9 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
     struct judgement judgement;
     bool changed;
 
+    if (cells_settle_waits(tx, id)) {
+        return ERR_OK; /* it will be judged with all its runs */
+    }
     if (cell_rows_load(tx, id, &row, err) != ERR_OK) {
         /* Nobody reads a verdict of a cell whose case is gone. */
         return err->code == ERR_NOT_FOUND ? ERR_OK : err->code;
@@ -298,7 +312,9 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
         cells_store_dissenters(tx, &row, &judgement, run, now_ms, err) != ERR_OK) {
         return err->code;
     }
-    return changed ? cells_add_change(tx, &row, &judgement, run, now_ms, err) : ERR_OK;
+    return cells_is_change(&row.cell, &judgement)
+               ? cells_add_change(tx, &row, &judgement, run, now_ms, err)
+               : ERR_OK;
 }
 
 /* Judging writes to the table that Q reads, so the ids come first. */

@@ -63,6 +63,10 @@ enum err_code cell_rows_judge(struct tx *tx, const struct cell_row *row,
 enum err_code cells_right_control(struct tx *tx, int64_t cell, bool *ret_right,
                                   struct err *err);
 
+/* Whether JUDGEMENT makes something else of CELL, beyond what it says of it: another
+ * verdict, or one that waits no longer. */
+bool cells_is_change(const struct cell *cell, const struct judgement *judgement);
+
 /* Adds ROW, as it is with JUDGEMENT, to history and outbox.  RUN: the one whose storing
  * changed it, "" if none. */
 enum err_code cells_add_change(struct tx *tx, const struct cell_row *row,

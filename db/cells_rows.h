@@ -112,11 +112,10 @@ struct cell_row {
 /* Whether cell c is what was stored. */
 #define CELL_INTACT "(c.sum IS reprod_sum(" CELL_SUM("c.") "))"
 
-/* Whether it cannot be told yet if a control of cell c varies, or its devices differ.  It
- * is no worse then: its proof waits. */
-#define CELL_CONTROL_UNDECIDED                                                           \
-    "EXISTS (SELECT 1 FROM cell_control x JOIN cell o ON o.id = x.control"               \
-    " WHERE x.cell = c.id AND o.agreement = 'undecided')"
+/* Whether ROW, of a cell or of its history, waits for its control (verdict_waits). */
+#define CELL_WAITS(row)                                                                  \
+    "(" row ".verdict = 'inconclusive' AND " row                                         \
+    ".reason GLOB '" VERDICT_CONTROL_UNDECIDED "*')"
 
 /* The sum of row h of its history. */
 #define CELL_HISTORY_SUM                                                                 \

@@ -113,7 +113,7 @@ enum err_code jobs_add_event(struct tx *tx, int64_t number, int64_t now_ms,
                   now_ms, number);
 }
 
-static void tell_later(struct tx *tx, const struct jobs_answer *answer)
+static void tell_later(struct tx *tx, const struct jobs_answer *answer, bool ended)
 {
     struct progressed *known = NULL;
 
@@ -124,9 +124,12 @@ static void tell_later(struct tx *tx, const struct jobs_answer *answer)
         tx->progressed =
             xgrow(tx->progressed, tx->progressed_count, sizeof *tx->progressed);
         known = &tx->progressed[tx->progressed_count++];
-        known->job = answer->job;
+        *known = (struct progressed){ .job = answer->job };
     }
-    known->now_ms = answer->now_ms;
+    if (!known->ended) {
+        known->now_ms = answer->now_ms;
+        known->ended = ended;
+    }
 }
 
 enum err_code jobs_tell_progress(struct tx *tx, struct err *err)
@@ -163,7 +166,7 @@ enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
         job_store(tx, answer, &before, &after, ret_job_finished, err) != ERR_OK) {
         return err->code;
     }
-    tell_later(tx, answer);
+    tell_later(tx, answer, *ret_job_finished);
     return tx->settles ? ERR_OK : jobs_tell_progress(tx, err);
 }
 

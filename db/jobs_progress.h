@@ -30,7 +30,8 @@ struct jobs_answer {
 
 /* A job with answers of which no event tells yet. */
 struct progressed {
-    int64_t job, now_ms; /* of the last answer */
+    int64_t job, now_ms; /* of the answer that ended it, or of the last */
+    bool ended;
 };
 
 /* Counts ANSWER, and closes item and job where that is due.  The event of the job is added

@@ -273,6 +273,23 @@ static const char *algorithms_text(const struct evidence *e,
     return ret_text;
 }
 
+bool verdict_waits(enum verdict verdict, const char *reason)
+{
+    return verdict == VERDICT_INCONCLUSIVE &&
+           strncmp(reason, VERDICT_CONTROL_UNDECIDED,
+                   sizeof VERDICT_CONTROL_UNDECIDED - 1) == 0;
+}
+
+static bool is_undecided(const struct control *c)
+{
+    return !c->no_control && !c->varied && c->undecided;
+}
+
+static bool has_vouched(const struct control *c)
+{
+    return !c->no_control && c->right && c->varied && c->own_runs >= VERDICT_MIN_RUNS;
+}
+
 /* One digest in all completed runs, of which there is at least one. */
 static struct judgement judge_one_digest(const struct evidence *e,
                                          const struct control *c)
@@ -299,7 +316,7 @@ static struct judgement judge_one_digest(const struct evidence *e,
     if (!e->checks.has_reference && e->unseeded) {
         return judge_unchallenged(e);
     }
-    if (c->no_control || !c->right || !c->varied || c->own_runs < VERDICT_MIN_RUNS) {
+    if (!has_vouched(c) && !is_undecided(c)) {
         return judge_unvouched(e, c);
     }
     if (e->warned > 0) {
@@ -314,6 +331,10 @@ static struct judgement judge_one_digest(const struct evidence *e,
     }
     if (!e->checks.has_reference && !challenges_passed(&e->challenges)) {
         return judge_unchallenged(e);
+    }
+    if (is_undecided(c)) {
+        return judgement(VERDICT_INCONCLUSIVE,
+                         VERDICT_CONTROL_UNDECIDED ", or its devices differ");
     }
     return judgement(VERDICT_REPRODUCIBLE,
                      "1 digest in %" PRId64 " run%s / %" PRId64 " iteration%s on %" PRId64

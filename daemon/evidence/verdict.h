@@ -35,13 +35,17 @@ enum {
     VERDICT_REASON_SIZE = 320,
     VERDICT_VOUCHED_STEP_MS = 3600 * 1000,
     DAMAGED_WORDS_SIZE = 160,
-    VERDICT_RULES = 20 /* grows with every change of a verdict or of a reason's words:
+    VERDICT_RULES = 21 /* grows with every change of a verdict or of a reason's words:
                          then stored cells are judged again (db/cells_judge.h) */
 };
 
 /* How a reason begins that says: nothing is missing but a control that varied, and its
  * runs were all equal. */
 #define VERDICT_CONTROL_SILENT "the control did not vary"
+
+/* How a reason begins that says: nothing is missing but that the control varied, and of
+ * one that differed it cannot be told yet whether it did, or its devices differ. */
+#define VERDICT_CONTROL_UNDECIDED "it cannot be told yet whether the control varies"
 
 /* The checks of a cell's runs (daemon/jobs/check.h). */
 struct checks {
@@ -124,6 +128,8 @@ struct control {
     bool is_command;        /* those that differed are commands of the configuration */
     struct challenges challenges; /* of those that differed, together; run: of one */
     bool varied;                  /* as above */
+    bool undecided; /* of one that differed on a device, and is right, it cannot be told
+                       if it varied, or the device is wrong */
     const char *conditions; /* if it varied: under which, as text ("": none); of several,
                                those of the judged variant, then the first by text */
     int64_t own_runs;       /* completed runs of the judged variant under them */
@@ -148,6 +154,10 @@ struct judgement {
         vouched_ms; /* of `reproducible`, or where those that agree are: when the control
                        last varied, in whole hours (VERDICT_VOUCHED_STEP_MS); else 0 */
 };
+
+/* Whether a judgement waits for what its control will turn out to be: it is no worse for
+ * that. */
+bool verdict_waits(enum verdict verdict, const char *reason);
 
 const char *verdict_name(enum verdict verdict);
 int verdict_parse(const char *name, enum verdict *ret_verdict); /* 0, or -1 */

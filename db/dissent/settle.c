@@ -113,7 +113,8 @@ static enum err_code judge(struct tx *tx, const struct unsettled *u, struct err 
         cells_store_dissenters(tx, &row, &judgement, u->run, u->now_ms, err) != ERR_OK) {
         return err->code;
     }
-    if ((changed || row.cell.evidence.distinct_digests != u->distinct) &&
+    if ((cells_is_change(&row.cell, &judgement) ||
+         row.cell.evidence.distinct_digests != u->distinct) &&
         cells_add_change(tx, &row, &judgement, u->run, u->now_ms, err) != ERR_OK) {
         return err->code;
     }

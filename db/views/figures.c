@@ -53,19 +53,18 @@ enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_afte
     " JOIN configured f ON f.host = d.host AND (f.stack IS NULL"                         \
     " OR f.stack = substr(x.stack, 1, instr(x.stack || '/', '/') - 1))"
 
-/* A cell that became worse.  Of what happened to it, n follows b. */
+/* A cell that became worse.  Of what happened to it, n follows b; that its proof waited
+ * is nothing that happened. */
 #define WORSE                                                                            \
     ", worse AS MATERIALIZED (SELECT c.id, c.changed_ms, c.environment, c.verdict,"      \
     " c.case_key FROM cell c JOIN case_key k ON k.number = c.case_key"                   \
     " WHERE NOT k.challenge AND NOT k.is_control"                                        \
     " AND c.verdict NOT IN ('reproducible', 'unmeasured')"                               \
-    " AND NOT (c.verdict = 'inconclusive' AND c.distinct_digests = 1"                    \
-    " AND " CELL_CONTROL_UNDECIDED                                                       \
-    ")"                                                                                  \
+    " AND NOT " CELL_WAITS("c")                                                          \
     " AND EXISTS (SELECT 1 FROM cell_history n JOIN cell_history b"                      \
     " ON b.cell = n.cell AND b.at_ms = (SELECT max(p.at_ms)"                             \
-    " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms)"                  \
-    " WHERE n.cell = c.id"                                                               \
+    " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms"                   \
+    " AND NOT " CELL_WAITS("p") ") WHERE n.cell = c.id AND NOT " CELL_WAITS("n")         \
     " AND ((b.verdict = 'reproducible' AND n.verdict <> 'reproducible')"                 \
     " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?2))"           \
     " AND (SELECT job FROM run WHERE id = b.run) IS NOT"                                 \

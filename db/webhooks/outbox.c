@@ -87,13 +87,6 @@ static enum err_code add_subject(struct tx *tx, struct messages *all,
     return code;
 }
 
-/* What the cell of n was before it. */
-#define BEFORE(what, and)                                                                \
-    "(SELECT p." what                                                                    \
-    " FROM cell_history p WHERE p.cell = n.cell AND p.at_ms < n.at_ms"                   \
-    " " and                                                                              \
-        " ORDER BY p.at_ms DESC LIMIT 1)"
-
 /* What a change of a cell's verdict is: as db/views/figures.h tells a regression, and
  * cells_each_broken_claim a finding.  A change without its time in the history is an
  * event of an older reprod. */
@@ -114,19 +107,18 @@ static enum err_code take_cell(struct tx *tx, struct messages *all,
         " OR (b.distinct_digests = 1 AND n.distinct_digests > 1 AND n.runs > ?1))"
         " AND (SELECT job FROM run WHERE id = b.run) IS NOT"
         " (SELECT job FROM run WHERE id = n.run)"
-        " AND NOT (n.verdict = 'inconclusive' AND n.distinct_digests = 1"
-        " AND " CELL_CONTROL_UNDECIDED "),"
+        " AND NOT " CELL_WAITS("n") ","
         " c.claimed > 0 AND c.claimed = c.completed AND c.checks_failed = 0"
         " AND n.distinct_digests > 1 AND ifnull(b.distinct_digests, 0) < 2,"
-        " c.id, json_set(?2, '$.was', " BEFORE("verdict", "") ", '$.run', n.run, '$.href',"
-        " '/v1/cells/' || c.id)"
+        " c.id, json_set(?2, '$.was', (SELECT p.verdict FROM cell_history p"
+        " WHERE p.cell = n.cell AND p.at_ms < n.at_ms ORDER BY p.at_ms DESC LIMIT 1),"
+        " '$.run', n.run, '$.href', '/v1/cells/' || c.id)"
         " FROM cell c JOIN case_key k ON k.number = c.case_key"
         " JOIN cell_history n ON n.cell = c.id"
         " AND n.at_ms = json_extract(?2, '$.history_ms')"
-        " LEFT JOIN cell_history b ON b.cell = c.id AND b.at_ms = "
-        /* What fails is worse than what was proved before the proof had to wait. */
-        BEFORE("at_ms", "AND NOT (n.verdict = 'failing' AND p.verdict = 'inconclusive'"
-                        " AND p.distinct_digests = 1)")
+        " LEFT JOIN cell_history b ON b.cell = c.id AND b.at_ms ="
+        " (SELECT max(p.at_ms) FROM cell_history p WHERE p.cell = n.cell"
+        " AND p.at_ms < n.at_ms AND NOT " CELL_WAITS("p") ")"
         " WHERE c.id = json_extract(?2, '$.id') AND NOT k.challenge",
         (int)VERDICT_MIN_RUNS, e->data);
     if (query_step(&q)) {

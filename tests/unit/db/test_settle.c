@@ -269,6 +269,37 @@ static void test_a_job_is_told_of_once_a_commit(void **state)
     free(b);
 }
 
+/* A run that was going on when its job ended answers in the same commit. */
+static enum err_code end_job(struct tx *tx, void *arg, struct err *err)
+{
+    struct batch *b = arg;
+    struct fixture_run *late = &b->runs[--b->count];
+
+    return fixture_begin(tx, late, err) == ERR_OK && store_batch(tx, b, err) == ERR_OK
+               ? fixture_finish(tx, late, err)
+               : err->code;
+}
+
+static void test_the_end_of_a_job_has_its_time(void **state)
+{
+    struct fixture *f = *state;
+    struct batch *b = xcalloc(1, sizeof *b);
+
+    insert_large_job(f, "cpu", 1);
+    for (int i = 0; i < MANY; i++) {
+        add(b, 1 + 2 * i, i, true, 100 + 10 * i);
+        add(b, 2 + 2 * i, i, false, 5);
+    }
+    add(b, 500, 0, false, 5);
+    fixture_write(f, end_job, b);
+    assert_int_equal(count(f,
+                           "SELECT count(*) FROM event e JOIN job j ON e.kind = 'job'"
+                           " AND json_extract(e.data, '$.state') = 'finished'"
+                           " AND j.finished_ms >= e.at_ms"),
+                     1);
+    free(b);
+}
+
 /* The last run that a job wants of such a cell asks for more in the commit in which it
  * is, and the job goes on. */
 static void test_a_job_goes_on_within_a_commit(void **state)
@@ -503,6 +534,7 @@ int main(void)
         STORE_TEST(test_verdicts_within_a_commit),
         STORE_TEST(test_a_reproducible_cell_within_a_commit),
         STORE_TEST(test_a_job_is_told_of_once_a_commit),
+        STORE_TEST(test_the_end_of_a_job_has_its_time),
         STORE_TEST(test_a_job_goes_on_within_a_commit),
         STORE_TEST(test_nothing_is_half_judged),
         STORE_TEST(test_neither_of_two_is_judged),
