@@ -5,6 +5,7 @@
 #include "db/cases/challenge_counts.h"
 #include "db/cells_judge.h"
 #include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 #include "db/integrity/cell_repair.h"
 #include "db/tx.h"
 
@@ -94,7 +95,7 @@ static enum err_code keep_judgement(struct tx *tx, const struct cell_row *row,
 
     copy_text(judgement.reason, sizeof judgement.reason, row->cell.reason);
     copy_text(unsettled.run, sizeof unsettled.run, run->id);
-    cells_settle_later(tx, &unsettled);
+    unsettled_add(tx, &unsettled);
     return cell_rows_store(tx, row, &judgement, row->cell.changed_ms, err);
 }
 
@@ -146,7 +147,7 @@ static enum err_code judge(struct tx *tx, struct cell_row *row,
         cell_rows_judge(tx, row, ret_judgement, err) != ERR_OK) {
         return err->code;
     }
-    cells_settle_judged(tx, row->cell.id);
+    unsettled_remove(tx, row->cell.id, NULL);
     changed = ret_judgement->verdict != row->cell.verdict;
     if (cell_rows_store(tx, row, ret_judgement, changed ? now_ms : row->cell.changed_ms,
                         err) != ERR_OK ||

@@ -6,7 +6,7 @@
 #include "daemon/base/mem.h"
 #include "db/cases/algorithms.h"
 #include "db/dissent/cell_devices.h"
-#include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 #include "db/integrity/quarantine.h"
 #include "db/tx.h"
 
@@ -290,7 +290,7 @@ static enum err_code judge_one(struct tx *tx, int64_t id, const char *run, int64
     struct judgement judgement;
     bool changed;
 
-    if (cells_settle_waits(tx, id)) {
+    if (unsettled_has(tx, id)) {
         return ERR_OK; /* it will be judged with all its runs */
     }
     if (cell_rows_load(tx, id, &row, err) != ERR_OK) {

@@ -34,9 +34,9 @@ struct progressed {
     bool ended;
 };
 
-/* Counts ANSWER, and closes item and job where that is due.  The event of the job is added
- * by jobs_tell_progress, once for all answers of a commit; without a commit
- * (db/dissent/settle.h), at once. */
+/* Counts ANSWER, and closes item and job where that is due.  The event of the job is
+ * added by jobs_tell_progress, once for all answers of a commit; without a commit
+ * (db/dissent/unsettled.h), at once. */
 enum err_code jobs_count_answer(struct tx *tx, const struct jobs_answer *answer,
                                 bool *ret_item_given_up, bool *ret_job_finished,
                                 struct err *err);

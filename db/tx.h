@@ -36,7 +36,7 @@ struct tx {
     sqlite3 *db;
     struct tx_statement *statements; /* hash table, keyed by the literal's address */
     int64_t deadline_ns;             /* monotonic; statements are interrupted; 0: none */
-    bool settles;                    /* with what follows: db/dissent/settle.h */
+    bool settles;                    /* with what follows: db/dissent/unsettled.h */
     struct unsettled *unsettled;
     int unsettled_count;
     struct progressed *progressed; /* db/jobs_progress.h */

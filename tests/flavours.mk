@@ -7,12 +7,13 @@ COVERED := $(addprefix workloads/instruments/,digest.c digest_parallel.c exact_s
              exact_sum_bins.c) $(call c_of,daemon/evidence) \
            $(addprefix daemon/jobs/,case.c check.c options.c outcome.c) \
            daemon/run/run_event.c $(sort $(wildcard daemon/run/run_judge*.c)) \
-           $(sort $(wildcard db/cells*.c)) db/dissent/settle.c db/inputs.c $(sort $(wildcard db/upkeep/recompute*.c)) \
+           $(sort $(wildcard db/cells*.c)) db/dissent/settle.c db/dissent/unsettled.c \
+           db/inputs.c $(sort $(wildcard db/upkeep/recompute*.c)) \
            db/upkeep/rebuild.c db/upkeep/infinite.c $(call c_of,daemon/trace)
 # What is shown beside them.
 COVERED_BESIDE := $(filter-out $(COVERED),$(call c_of,daemon/jobs)) \
                   daemon/run/run_captures.c $(call c_of,db/cases) \
-                  $(filter-out db/dissent/settle.c,$(call c_of,db/dissent))
+                  $(filter-out db/dissent/settle.c db/dissent/unsettled.c,$(call c_of,db/dissent))
 COUNTED_SRC := $(COVERED) $(COVERED_BESIDE)
 
 ifneq ($(COVERAGE),)

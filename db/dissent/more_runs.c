@@ -4,6 +4,7 @@
 
 #include "db/dissent/cell_devices.h"
 #include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 #include "db/tx.h"
 
 /* The items of a job with the case, conditions and stack of item ?2 of job ?1. */
@@ -65,7 +66,7 @@ static enum err_code may_grow(struct tx *tx, const struct run_record *run, int64
                     " AND (SELECT state = 'running' FROM job WHERE number = ?1)"
                     " AND NOT EXISTS (SELECT 1 FROM localisation WHERE job = ?1)"
                     " FROM job_item i WHERE i.job = ?1 AND i.seq = ?2",
-                    job, run->item, run->cell, cells_settle_waits(tx, run->cell));
+                    job, run->item, run->cell, unsettled_has(tx, run->cell));
 }
 
 /* Whether RUN is the last of those that the job wants of its cell so far, and what they

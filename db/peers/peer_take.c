@@ -9,7 +9,7 @@
 #include "db/case_keys.h"
 #include "db/cells_judge.h"
 #include "db/dissent/device_states.h"
-#include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 #include "db/fleet.h"
 #include "db/runs.h"
 #include "db/tx.h"
@@ -314,7 +314,7 @@ static enum err_code take_steps(struct taking *t, struct err *err)
 
 /* What the database refuses of one run is no error of the page. */
 static enum err_code settle(struct taking *t, enum err_code code,
-                            struct settle_mark *mark, struct err *err)
+                            struct unsettled_mark *mark, struct err *err)
 {
     if (code == ERR_INVALID || code == ERR_CONFLICT) {
         peer_run_refuse(t->run, PEER_CONTRADICTORY, "%.200s", err->message);
@@ -327,7 +327,7 @@ static enum err_code settle(struct taking *t, enum err_code code,
         if (tx_run(t->tx, err, "ROLLBACK TO peer_run") != ERR_OK) {
             return err->code;
         }
-        cells_settle_back(t->tx, mark);
+        unsettled_back(t->tx, mark);
     }
     return tx_run(t->tx, err, "RELEASE peer_run");
 }
@@ -343,7 +343,7 @@ enum err_code peer_take(struct tx *tx, struct peer_run *run, int64_t origin,
                         .service = service,
                         .now_ms = now_ms };
     struct err failure = { .code = ERR_OK };
-    struct settle_mark mark;
+    struct unsettled_mark mark;
     enum err_code code;
 
     if (find_run(&t, ret_known, err) != ERR_OK) {
@@ -355,10 +355,10 @@ enum err_code peer_take(struct tx *tx, struct peer_run *run, int64_t origin,
     if (tx_run(tx, err, "SAVEPOINT peer_run") != ERR_OK) {
         return err->code;
     }
-    cells_settle_mark(tx, &mark);
+    unsettled_mark(tx, &mark);
     take_steps(&t, &failure);
     *err = failure;
     code = settle(&t, failure.code, &mark, err);
-    cells_settle_release(&mark);
+    unsettled_release(&mark);
     return code;
 }

@@ -4,6 +4,7 @@
 
 #include "daemon/base/log.h"
 #include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 #include "db/integrity/opening.h"
 #include "db/jobs_progress.h"
 #include "db/tx.h"
@@ -23,21 +24,21 @@ static void fail_all(struct work *first, const struct work *end, const struct er
 /* Runs W in a savepoint.  Returns whether the transaction is still there. */
 static bool run_write(struct tx *tx, struct work *w)
 {
-    struct settle_mark mark;
+    struct unsettled_mark mark;
     struct err ignored;
 
     if (tx_run(tx, &w->result, "SAVEPOINT work") != ERR_OK) {
         return !sqlite3_get_autocommit(tx->db);
     }
-    cells_settle_mark(tx, &mark);
+    unsettled_mark(tx, &mark);
     w->result.code = ERR_OK;
     if (w->fn(tx, w->arg, &w->result) == ERR_OK) {
         w->result.code = ERR_OK;
     } else if (!sqlite3_get_autocommit(tx->db)) {
         tx_run(tx, &ignored, "ROLLBACK TO work");
-        cells_settle_back(tx, &mark);
+        unsettled_back(tx, &mark);
     }
-    cells_settle_release(&mark);
+    unsettled_release(&mark);
     if (sqlite3_get_autocommit(tx->db)) {
         if (w->result.code == ERR_OK) {
             err_set(&w->result, ERR_IO, "database: the transaction was abandoned");
@@ -105,7 +106,7 @@ static struct work *run_commit(struct committer *committer, struct work *first)
         give_up(tx);
         return NULL;
     }
-    cells_settle_begin(tx);
+    unsettled_begin(tx);
     changes = sqlite3_total_changes64(tx->db);
     for (struct work *w = first; w; w = next_work(w)) {
         if (!run_write(tx, w)) {

@@ -29,8 +29,8 @@ enum err_code figures_of_cells(struct tx *tx, int64_t now_ms, int64_t stale_afte
  * digest in VERDICT_MIN_RUNS runs, and a run of a later job, or a person's or a rule's
  * decision, made it something else, which it still is.  What shows within the job that
  * measured first is a finding, and no regression; a control is to vary; where devices
- * disagree, one that is named must be in use there; and a cell that shows one digest still
- * is no worse while it cannot be told whether its control varies. */
+ * disagree, one that is named must be in use there; and a cell whose proof waits
+ * (verdict_waits) is no worse. */
 struct regressed_cell {
     int64_t cell, since_ms; /* when it became what it is */
     struct case_key key;

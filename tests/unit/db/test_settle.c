@@ -5,6 +5,7 @@
 #include "daemon/base/array.h"
 #include "daemon/base/mem.h"
 #include "db/dissent/settle.h"
+#include "db/dissent/unsettled.h"
 
 enum { MANY = CELLS_SETTLE_DEVICES + 6, WRONG = 7, BATCH_MAX = 8 * MANY };
 
@@ -404,7 +405,7 @@ static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
     struct unsettled unsettled = { .cell = cell };
 
     copy_text(unsettled.run, sizeof unsettled.run, run);
-    cells_settle_later(tx, &unsettled);
+    unsettled_add(tx, &unsettled);
 }
 
 /* A write that was rolled back takes its runs from what is to be judged, and judged
@@ -412,36 +413,36 @@ static void add_unsettled(struct tx *tx, int64_t cell, const char *run)
 static void test_a_write_that_is_rolled_back(void **state)
 {
     struct tx tx = { .db = NULL };
-    struct settle_mark whole, inner;
+    struct unsettled_mark whole, inner;
 
     (void)state;
-    cells_settle_begin(&tx);
-    cells_settle_mark(&tx, &whole);
-    cells_settle_back(&tx, &whole);
+    unsettled_begin(&tx);
+    unsettled_mark(&tx, &whole);
+    unsettled_back(&tx, &whole);
     assert_int_equal(tx.unsettled_count, 0);
     for (int64_t cell = 1; cell <= 20; cell++) {
         add_unsettled(&tx, cell, "first");
     }
-    cells_settle_mark(&tx, &inner); /* within the write */
+    unsettled_mark(&tx, &inner); /* within the write */
     add_unsettled(&tx, 7, "second");
     add_unsettled(&tx, 21, "second");
     tx.unsettled[0] = tx.unsettled[--tx.unsettled_count]; /* cell 1 was judged */
-    assert_false(cells_settle_waits(&tx, 1));
+    assert_false(unsettled_has(&tx, 1));
     while (tx.unsettled_count > 3) { /* and more of them */
         tx.unsettled_count--;
     }
     add_unsettled(&tx, 22, "second");
     add_unsettled(&tx, 23, "second");
-    cells_settle_back(&tx, &inner);
-    cells_settle_release(&inner);
+    unsettled_back(&tx, &inner);
+    unsettled_release(&inner);
     assert_int_equal(tx.unsettled_count, 20);
     for (int64_t cell = 1; cell <= 20; cell++) {
-        assert_true(cells_settle_waits(&tx, cell));
+        assert_true(unsettled_has(&tx, cell));
         assert_string_equal(tx.unsettled[cell - 1].run, "first");
     }
-    assert_false(cells_settle_waits(&tx, 21));
-    cells_settle_back(&tx, &whole);
-    cells_settle_release(&whole);
+    assert_false(unsettled_has(&tx, 21));
+    unsettled_back(&tx, &whole);
+    unsettled_release(&whole);
     assert_int_equal(tx.unsettled_count, 0);
     free(tx.unsettled);
 }
