@@ -33,10 +33,14 @@ build_and() { # TARGET MAKE-ARGUMENTS...
         make --no-print-directory -j"$jobs" -Otarget "$target" "$@"
 }
 
+# Unit tests are built while system tests run.  A file's tests stay together: what they share is made once.
+check_everyday() {
+    make --no-print-directory -j"$jobs" build-system &&
+        make --no-print-directory -j"$jobs" -Otarget check BESIDE=$((jobs * 5 / 2)) \
+            PYTEST="-m 'not long' --dist loadfile"
+}
 everyday() {
-    # A file's tests stay together: what they share is made once.
-    stage 'gcc: unit, system and web tests' make --no-print-directory -j"$jobs" -Otarget check \
-        BESIDE=$((jobs * 2)) PYTEST="-m 'not long' --dist loadfile"
+    stage 'gcc: unit, system and web tests' check_everyday
 }
 deep() {
     make --no-print-directory get-slurm || echo 'skipped: real Slurm'

@@ -110,14 +110,17 @@ RUN_PYTEST = REPROD_BUILD=$(CURDIR)/$(B) $(PYTHON) -m pytest -q -rs -c tests/pyt
 BESIDE = $(shell expr $$(nproc) \* 3 / 2)
 # What the system tests use, in addition to what simulator.mk adds.
 SYSTEM_USES := $(SELFTEST) $(FLEET_COMMAND) $(SCALE) $(BENCHES) $(TRY_LIBRARIES) $(BANDWIDTH) $(FAKE_NVML) $(FAULTS)
-build-tests: all $(TESTS) $(SYSTEM_USES)
+build-system: all $(SYSTEM_USES)
+build-tests: build-system $(TESTS)
 # The latter first: while its tests run, unit tests are built.
 check: check-system check-unit
 check-unit: all $(TESTS) $(SELFTEST)
 	@REPROD_BUILD=$(B) PYTHON=$(PYTHON) tests/run-unit.sh $(TESTS) $(SIM_TESTS)
-# Workers in Python write no bytecode: that of each run would be compiled anew.
-check-system: all $(SYSTEM_USES)
+# Workers in Python write no bytecode: that of each run would be compiled anew.  So would each of pytest's processes
+# compile all tests, with what it makes of their assertions, where the environment says that nobody writes any.
+check-system: build-system
 	@$(PYTHON) -m compileall -q workloads/frameworks workloads/python tests/fixtures/frameworks
+	@PYTHONDONTWRITEBYTECODE= $(RUN_PYTEST) --collect-only -qq tests/system tests/web >/dev/null || true
 	@MAKEFLAGS= $(RUN_PYTEST) -n $(BESIDE) --durations=15 tests/system tests/web
 
 # -- On demand -------------------------------------------------------------------------------
@@ -229,7 +232,7 @@ $(PYTORCH_CACHE)/installed:
 	@echo "  GET  torch into $(@D)"; mkdir -p $(@D); python3 -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet torch jax numpy pytest && touch $@
 
-.PHONY: test test-deep build-tests check check-unit check-system soak outages faults reliability reliability-tests left-alone \
+.PHONY: test test-deep build-system build-tests check check-unit check-system soak outages faults reliability reliability-tests left-alone \
         large-database fleets \
         detection bench fuzz \
         fuzz-program check-stacks check-frameworks check-pytorch check-keras check-prometheus get-prometheus check-slurm get-slurm \

@@ -91,6 +91,7 @@ class Elsewhere(Service):
                 "--data", inside[2], *self.options]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not may_isolate(), reason="may not hide the system's libraries here")
 def test_it_serves_and_computes_where_only_glibc_is_installed(unpacked, tmp_path):
     install_glibc(tmp_path)

@@ -124,9 +124,12 @@ def test_is_right(workload, variant):
 
 
 def scheduled():
-    """(workload, variant, seeds): iterations of a run have schedules of their own; `make test-deep` has other grids, too."""
+    """(workload, variant, seeds): iterations of a run have schedules of their own.  `make test-deep` has other grids, and
+    all variants; every day one of each workload that is to be steady."""
+    steady = set(AGAIN)
     for workload, variant in variants():
-        if workload not in AGAIN:
+        if workload not in steady and not description(SIMULATOR, workload, variant)["control"]:
+            steady.add(workload)
             yield workload, variant, SEEDS[:1]
         yield pytest.param(workload, variant, SEEDS, marks=pytest.mark.long)
 

@@ -132,6 +132,7 @@ def test_a_forked_run_has_them_for_itself(worker):
     assert forker.end() == 0
 
 
+@pytest.mark.long
 def test_a_job_has_them(tmp_path):
     service = Service(tmp_path / "service", options=["--no-survey"], config={"stacks": [
         {"name": "cpu"}, {"name": "tiny", "worker": str(tiny.stack(tmp_path / "tiny", "2.0", more=SEES))}]})

@@ -217,6 +217,7 @@ def test_chosen_stages(build):
     assert nothing[0] == 1 and nothing[1]["failed"] == ["no variant was judged"]
 
 
+@pytest.mark.long
 def test_a_check_goes_on_with_a_report(build, tmp_path):
     _, first = main(build, "--workload", "good", "--workload", "loose", "--stages", "check,survey", "--runs", "2")
     path = tmp_path / "first.json"
@@ -366,6 +367,7 @@ def test_a_rehearsal_is_not_written_among_results():
             check.main(["--rehearse", "--out", str(folder)])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not SIMULATOR.exists(), reason="this flavour has no simulator")
 def test_rehearsal_on_the_simulator(tmp_path):
     done = subprocess.run(

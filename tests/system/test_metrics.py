@@ -93,6 +93,7 @@ def test_two_formats_say_the_same(planted):
     assert plain["reprod_cell_regressed_timestamp_seconds"][1]
 
 
+@pytest.mark.long
 def test_other_bits_of_the_same_environment_are_a_regression_until_it_is_gone(planted):
     service = planted.service
     new = scrape(service)

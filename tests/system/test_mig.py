@@ -218,6 +218,7 @@ def service(start_service):
          "env": {"REPROD_CUDASIM_MIG": LAYOUT, "REPROD_FAKE_NVML": str(FIXTURES / "sim_mig.txt")}}]})
 
 
+@pytest.mark.long
 def test_each_slice_is_measured(service):
     service.wait(lambda: len(service.get("/v1/devices")["items"]) == 4, "the devices")
     assert sorted(device["id"] for device in service.get("/v1/devices")["items"]) == ALL

@@ -162,6 +162,7 @@ def test_passes_strictly(reprod):
     assert "XPASS(strict)" in message(cases["test_passes_strictly"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("variable, value", [
     ("REPROD_PROBES", "9"), ("REPROD_PROBE_NAMES", "data/*"), ("REPROD_PROBE_STEPS", "0-0"), ("REPROD_PROBE_SPEAKER", "1"),
     ("REPROD_PYTEST_OUTCOME", "outcome"),
