@@ -250,7 +250,7 @@ def scale(result):
                 of["processor_us_a_run"], of["loop_us_a_run"], of["agents_us_a_run"], busy.get("p50_ms", ""), busy.get("p99_ms", ""))
 
     jobs = [name for name in found if name.startswith(("a job of", "the same"))]
-    asked = [name for name in jobs if "latencies" in found[name]]
+    asked = ["a steady rate", *(name for name in jobs if "latencies" in found[name])]
     starts = [(name, found[name]["listening_s"], found[name]["online_s"], found[name]["ready_s"], found[name]["processor_s"],
                found[name]["rss_mb"]) for name in found if "start" in name]
     paths = [(f"`GET {path}`", of["p50_ms"], of["p99_ms"], *(found[job]["latencies"]["paths"][path]["p99_ms"] for job in asked))

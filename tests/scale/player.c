@@ -5,9 +5,11 @@
  *
  * An agent hands its standard input and output over to the player and waits until that
  * lets go of them: so a host costs a sleeping process, and two processors are enough for
- * hundreds of them.  The player says that each host has DEVICES devices, answers every
- * run at once, and ends when its standard input does.  ANSWERED gets a line for each run
- * that it answered in full: its id, a blank, and its iterations.
+ * hundreds of them.  The player says that each host has DEVICES devices, and ends when
+ * its standard input does.  Runs take no time; after a number of milliseconds on its
+ * standard input, they take that in the mean, from half of it to half as much again.
+ * ANSWERED gets a line for each run that it answered in full: its id, a blank, and its
+ * iterations.
  *
  * A line of RESULTS, with tabs: workload, variant, "control" or "", digest of the inputs,
  * elements, bytes of an iteration, algorithm, environment, libraries, what a check says
@@ -26,9 +28,17 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FIELDS = 11, SHOWN_MAX = 256, EVENTS = 64, READ_SIZE = 65536, FDS = 2 };
+enum {
+    FIELDS = 11,
+    SHOWN_MAX = 256,
+    EVENTS = 64,
+    READ_SIZE = 65536,
+    FDS = 2,
+    STEP_MS = 5 /* between looks at which runs are over */
+};
 
 struct result {
     char *fields[FIELDS];
@@ -67,6 +77,14 @@ struct watched {
 };
 
 static struct result *results;
+/* A run that takes time. */
+static struct going {
+    struct agent *agent;
+    char *line; /* owned */
+    int64_t due_ms;
+} * going;
+static int going_count, going_capacity, run_ms;
+
 static int result_count, devices, epoll;
 static char *catalogue;
 static FILE *answered;
@@ -313,28 +331,54 @@ static void compute(struct agent *agent, const char *run, const char *device,
     fprintf(answered, "%s %d\n", run, count);
 }
 
+static void answer(struct agent *agent, const char *line)
+{
+    char run[64], device[256], workload[128], variant[128];
+    const struct result *r;
+
+    value_of(strstr(line, "\"run\":"), "run", run, sizeof run);
+    value_of(line, "device", device, sizeof device);
+    value_of(line, "workload", workload, sizeof workload);
+    value_of(line, "variant", variant, sizeof variant);
+    r = find(workload, variant);
+    if (r) {
+        compute(agent, run, device, line, r);
+    } else {
+        say(agent,
+            "{\"event\":\"refused\",\"run\":\"%s\",\"cause\":\"it was not "
+            "recorded\"}\n",
+            run);
+    }
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static void begin(struct agent *agent, const char *line)
+{
+    if (going_count == going_capacity) {
+        going_capacity = 2 * going_capacity + 64;
+        going = must(realloc(going, (size_t)going_capacity * sizeof *going));
+    }
+    going[going_count++] =
+        (struct going){ agent, must(strdup(line)),
+                        now_ms() + run_ms / 2 + rand() % (run_ms + 1) };
+}
+
 static void handle_command(struct agent *agent, const char *line)
 {
-    char command[32], run[64], device[256], workload[128], variant[128];
-    const struct result *r;
+    char command[32];
 
     value_of(line, "command", command, sizeof command);
     if (strcmp(command, "ping") == 0) {
         say(agent, "{\"event\":\"pong\"}\n");
     } else if (strcmp(command, "run") == 0) {
-        value_of(strstr(line, "\"run\":"), "run", run, sizeof run);
-        value_of(line, "device", device, sizeof device);
-        value_of(line, "workload", workload, sizeof workload);
-        value_of(line, "variant", variant, sizeof variant);
-        r = find(workload, variant);
-        if (r) {
-            compute(agent, run, device, line, r);
-        } else {
-            say(agent,
-                "{\"event\":\"refused\",\"run\":\"%s\",\"cause\":\"it was not "
-                "recorded\"}\n",
-                run);
-        }
+        (run_ms ? begin : answer)(agent, line);
     }
 }
 
@@ -374,6 +418,26 @@ static void flush(struct agent *agent)
     if (agent->write.length > 0 && !agent->watches_out && agent->out >= 0) {
         watch(agent->out, EPOLLOUT | EPOLLET, AGENT_OUT, agent);
         agent->watches_out = true;
+    }
+}
+
+static void end_due(void)
+{
+    int64_t now = now_ms();
+
+    for (int i = 0; i < going_count;) {
+        struct going *g = &going[i];
+
+        if (run_ms && g->due_ms > now) {
+            i++;
+            continue;
+        }
+        if (g->agent->socket >= 0) {
+            answer(g->agent, g->line);
+            flush(g->agent);
+        }
+        free(g->line);
+        *g = going[--going_count];
     }
 }
 
@@ -460,11 +524,15 @@ static void welcome(int listener)
 
 static bool handle(const struct watched *w, int listener)
 {
-    char byte;
+    char text[32];
+    ssize_t length;
 
     switch (w->kind) {
     case OWN_INPUT:
-        return read(0, &byte, 1) > 0;
+        length = read(0, text, sizeof text - 1);
+        text[length > 0 ? length : 0] = '\0';
+        run_ms = (int)strtol(text, NULL, 10);
+        return length > 0;
     case LISTENER:
         welcome(listener);
         break;
@@ -519,13 +587,14 @@ static int play(char **argv)
     fflush(stdout);
     for (;;) {
         struct epoll_event events[EVENTS];
-        int count = epoll_wait(epoll, events, EVENTS, -1);
+        int count = epoll_wait(epoll, events, EVENTS, going_count ? STEP_MS : -1);
 
         for (int i = 0; i < count; i++) {
             if (!handle(events[i].data.ptr, listener)) {
                 return fclose(answered) == 0 ? 0 : 1;
             }
         }
+        end_due();
     }
 }
 
