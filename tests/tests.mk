@@ -120,7 +120,7 @@ check-unit: all $(TESTS) $(SELFTEST)
 # compile all tests, with what it makes of their assertions, where the environment says that nobody writes any.
 check-system: build-system
 	@$(PYTHON) -m compileall -q workloads/frameworks workloads/python tests/fixtures/frameworks
-	@PYTHONDONTWRITEBYTECODE= $(RUN_PYTEST) --collect-only -qq tests/system tests/web >/dev/null || true
+	@MAKEFLAGS= PYTHONDONTWRITEBYTECODE= $(RUN_PYTEST) --collect-only -qq tests/system tests/web >/dev/null || true
 	@MAKEFLAGS= $(RUN_PYTEST) -n $(BESIDE) --durations=15 tests/system tests/web
 
 # -- On demand -------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ LINKED_SRC += $(SIM_SRC) $(SIM_SELFTEST_SRC) $(SIM_FLEETS_SRC)
 SIM_TESTS  := $(B)/tests/test_cudasim
 SIMULATORS := $(addprefix $(B)/tests/,reprod-worker-cudasim reprod-worker-cudasim-selftest \
                 reprod-worker-cudasim-fleets cudasim-bandwidth)
-build-tests: $(SIMULATORS) $(SIM_TESTS)
-check-unit: $(SIM_TESTS)
-check-system detection fleets: $(SIMULATORS)
+build-tests check-unit: $(SIM_TESTS)
+build-system detection fleets: $(SIMULATORS)
 
 # Half of the time goes into the simulator's C++ headers: they are read once.
 SIM_HEADER := $(B)/sim/cudasim.h
@@ -50,8 +49,7 @@ IMITATIONS    := $(addprefix $(B)/tests/imitations/,cudnn/libcudnn.so.9 \
                    cublas/libcublas.so.13 nccl/libnccl.so.2)
 # Memory and streams of the simulator, for tests that call an imitation themselves.
 SIM_MEMORY    := $(B)/tests/imitations/libmemory.so
-build-tests: $(IMITATIONS) $(SIM_MEMORY)
-check-system detection: $(IMITATIONS) $(SIM_MEMORY)
+build-system detection: $(IMITATIONS) $(SIM_MEMORY)
 $(SIM_MEMORY): tests/simulator/cudart.cpp tests/simulator/cudart.h $(B)/cc.flags
 	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CXX) $(SIM_FLAGS) $(CFLAGS) -fPIC -shared -o $@ $<
 $(B)/tests/imitations/cudnn/libcudnn.so.9: $(call imitation,cudnn_*.c)
