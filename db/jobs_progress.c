@@ -81,8 +81,7 @@ static enum err_code item_store(struct tx *tx, const struct jobs_answer *answer,
                   answer->item);
 }
 
-/* The state has a sum (db/integrity/checksums.h), which a count that grows does not
- * change.
+/* The state has a sum (db/integrity/checksums.h), which counts that grow leave as it is.
  */
 static enum err_code job_store(struct tx *tx, const struct jobs_answer *answer,
                                const struct item *before, const struct item *after,

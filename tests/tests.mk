@@ -83,8 +83,9 @@ $(FLEET_COMMAND): tests/fleets/command.c $(B)/cc.flags
 # Agents of a large fleet in one process, and how long a service takes to answer.  Never
 # sanitized: they take a processor's time from what is measured.
 SCALE := $(B)/tests/scale-player $(B)/tests/scale-probe
+$(B)/tests/scale-player: tests/scale/recorded.c tests/scale/recorded.h
 $(SCALE): $(B)/tests/scale-%: tests/scale/%.c $(B)/cc.flags
-	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -o $@ $<
+	$(Q)mkdir -p $(@D); echo "  LD   $@"; $(CC) $(COMMON) -Wno-pedantic $(CFLAGS) -o $@ $(filter %.c,$^)
 
 BENCHES := $(B)/tests/bench-ingest $(B)/tests/bench-instruments
 $(B)/tests/bench-ingest: $(call obj,tests/bench/ingest.c) $(DAEMON_LIB) $(B)/link.flags

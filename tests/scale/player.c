@@ -11,10 +11,9 @@
  * ANSWERED gets a line for each run that it answered in full: its id, a blank, and its
  * iterations.
  *
- * A line of RESULTS, with tabs: workload, variant, "control" or "", digest of the inputs,
- * elements, bytes of an iteration, algorithm, environment, libraries, what a check says
- * after its digest and sum, and recorded sums of weights, separated by blanks, each with
- * its digest behind a colon.  A control never shows a digest twice, as a real one. */
+ * RESULTS: recorded.h. */
+#include "tests/scale/recorded.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -32,36 +31,10 @@
 #include <unistd.h>
 
 enum {
-    FIELDS = 11,
-    SHOWN_MAX = 256,
     EVENTS = 64,
     READ_SIZE = 65536,
     FDS = 2,
     STEP_MS = 5 /* between looks at which runs are over */
-};
-
-struct result {
-    char *fields[FIELDS];
-    char *sums[SHOWN_MAX], *digests[SHOWN_MAX];
-    int shown;
-};
-enum {
-    WORKLOAD,
-    VARIANT,
-    CONTROL,
-    INPUTS,
-    ELEMENTS,
-    BYTES,
-    ALGORITHM,
-    ENVIRONMENT,
-    LIBRARIES,
-    CHECK,
-    SHOWN
-};
-
-struct text {
-    char *data;
-    size_t length, capacity;
 };
 
 /* A watched descriptor: the player's own input, its socket, or one of an agent. */
@@ -76,7 +49,6 @@ struct watched {
     struct agent *agent; /* of the last three */
 };
 
-static struct result *results;
 /* A run that takes time. */
 static struct going {
     struct agent *agent;
@@ -84,36 +56,10 @@ static struct going {
     int64_t due_ms;
 } * going;
 static int going_count, going_capacity, run_ms;
-
-static int result_count, devices, epoll;
+static int devices, epoll;
 static char *catalogue;
 static FILE *answered;
 static uint64_t controls; /* iterations of controls so far */
-
-static void die(const char *what)
-{
-    perror(what);
-    exit(1);
-}
-
-static void *must(void *memory)
-{
-    if (!memory) {
-        die("memory");
-    }
-    return memory;
-}
-
-static void add(struct text *text, const char *data, size_t length)
-{
-    if (text->length + length + 1 > text->capacity) {
-        text->capacity = 2 * (text->length + length + 1);
-        text->data = must(realloc(text->data, text->capacity));
-    }
-    memcpy(text->data + text->length, data, length);
-    text->length += length;
-    text->data[text->length] = '\0';
-}
 
 __attribute__((format(printf, 2, 3))) static void say(struct agent *agent,
                                                       const char *format, ...)
@@ -129,52 +75,7 @@ __attribute__((format(printf, 2, 3))) static void say(struct agent *agent,
         fprintf(stderr, "a line is too long\n");
         exit(1);
     }
-    add(&agent->write, line, (size_t)length);
-}
-
-static char *read_file(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    struct text text = { .data = NULL };
-    char part[READ_SIZE];
-    size_t length;
-
-    if (!file) {
-        die(path);
-    }
-    while ((length = fread(part, 1, sizeof part, file)) > 0) {
-        add(&text, part, length);
-    }
-    fclose(file);
-    return must(text.data);
-}
-
-static void read_results(char *text)
-{
-    char *rest_of_file = text, *line;
-
-    while ((line = strtok_r(rest_of_file, "\n", &rest_of_file)) != NULL) {
-        struct result *r;
-        char *pair;
-
-        results = must(realloc(results, ((size_t)result_count + 1) * sizeof *results));
-        r = &results[result_count++];
-        *r = (struct result){ .shown = 0 };
-        for (int i = 0; i < FIELDS; i++) {
-            r->fields[i] = line;
-            line += strcspn(line, "\t");
-            *line += *line ? -'\t' : 0;
-            line++;
-        }
-        for (char *rest = r->fields[SHOWN];
-             r->shown < SHOWN_MAX && (pair = strtok_r(rest, " ", &rest)) != NULL;
-             r->shown++) {
-            r->sums[r->shown] = pair;
-            pair = strchr(pair, ':');
-            *pair = '\0';
-            r->digests[r->shown] = pair + 1;
-        }
-    }
+    text_add(&agent->write, line, (size_t)length);
 }
 
 /* The value of KEY, a string or a number, in a line that the service wrote: without
@@ -220,8 +121,8 @@ static void hello(struct agent *agent)
             "\"on\"}}",
             i ? "," : "", agent->host, i, agent->host, i, i);
     }
-    add(&agent->write, "]},\"catalogue\":", strlen("]},\"catalogue\":"));
-    add(&agent->write, catalogue, strlen(catalogue));
+    text_add(&agent->write, "]},\"catalogue\":", strlen("]},\"catalogue\":"));
+    text_add(&agent->write, catalogue, strlen(catalogue));
     say(agent, "}]}\n");
 }
 
@@ -271,17 +172,6 @@ static void check(struct agent *agent, const char *run, const char *line,
         "\"passed\","
         "\"i\":0,\"digest\":\"%s\",\"weight_sum\":\"%s\",%s}}\n",
         run, seconds, run, digest, sum, r->fields[CHECK]);
-}
-
-static const struct result *find(const char *workload, const char *variant)
-{
-    for (int i = 0; i < result_count; i++) {
-        if (strcmp(results[i].fields[WORKLOAD], workload) == 0 &&
-            strcmp(results[i].fields[VARIANT], variant) == 0) {
-            return &results[i];
-        }
-    }
-    return NULL;
 }
 
 static void compute(struct agent *agent, const char *run, const char *device,
@@ -340,7 +230,7 @@ static void answer(struct agent *agent, const char *line)
     value_of(line, "device", device, sizeof device);
     value_of(line, "workload", workload, sizeof workload);
     value_of(line, "variant", variant, sizeof variant);
-    r = find(workload, variant);
+    r = recorded_find(workload, variant);
     if (r) {
         compute(agent, run, device, line, r);
     } else {
@@ -465,7 +355,7 @@ static void hear(struct agent *agent)
         }
         return;
     }
-    add(&agent->read, part, (size_t)length);
+    text_add(&agent->read, part, (size_t)length);
     line = agent->read.data;
     while ((newline = strchr(line, '\n')) != NULL) {
         *newline = '\0';
@@ -577,7 +467,7 @@ static int play(char **argv)
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
     catalogue = read_file(argv[1]);
-    read_results(read_file(argv[2]));
+    recorded_read(argv[2]);
     devices = (int)strtol(argv[3], NULL, 10);
     answered = must(fopen(argv[4], "w"));
     epoll = epoll_create1(EPOLL_CLOEXEC);
