@@ -54,16 +54,18 @@ CREATE TABLE cell (
                                                   -- then smallest); NULL: none yet
     digest_runs       INTEGER NOT NULL DEFAULT 0, -- runs that showed it
     digest_iterations INTEGER NOT NULL DEFAULT 0, -- iterations that showed it
-    verdict           TEXT NOT NULL DEFAULT 'unmeasured' CHECK (verdict IN (
-                      'unmeasured', 'reproducible', 'varies', 'inconclusive', 'unsupported',
-                      'failing', 'devices_disagree')),
+    verdict           TEXT NOT NULL DEFAULT 'unmeasured' CHECK (verdict = 'reproducible'
+        OR verdict = 'varies' OR verdict = 'inconclusive' OR verdict = 'unmeasured'
+        OR verdict = 'failing' OR verdict = 'devices_disagree' OR verdict = 'unsupported'),
     reason            TEXT NOT NULL DEFAULT '',   -- the verdict in a sentence, with counts
     changed_ms        INTEGER NOT NULL DEFAULT 0, disturbed INTEGER NOT NULL DEFAULT 0, contended INTEGER NOT NULL DEFAULT 0, claimed INTEGER NOT NULL DEFAULT 0, warned INTEGER NOT NULL DEFAULT 0, subject TEXT NOT NULL DEFAULT 'model'
     CHECK (subject IN ('model', 'library', 'framework')), subject_name TEXT NOT NULL DEFAULT ''     -- as in job_item
     CHECK ((subject_name = '') = (subject = 'model')), vouched_ms INTEGER NOT NULL DEFAULT 0, has_reference INTEGER NOT NULL DEFAULT 1 -- 0: a command of the
     CHECK (has_reference IN (0, 1)), checks_passed INTEGER NOT NULL DEFAULT 0, checks_failed INTEGER NOT NULL DEFAULT 0, checks_given_up INTEGER NOT NULL DEFAULT 0, checks_unanswered INTEGER NOT NULL DEFAULT 0, check_share_ppm INTEGER NOT NULL DEFAULT 0, failed_check TEXT, failed_check_words TEXT, digest_first_runs INTEGER NOT NULL DEFAULT 0, digest_only_runs INTEGER NOT NULL DEFAULT 0, checks_cut_off INTEGER NOT NULL DEFAULT 0, digests_passed INTEGER NOT NULL DEFAULT 0, sum INTEGER, challenges_passed INTEGER NOT NULL DEFAULT 0, challenges_repeated INTEGER NOT NULL DEFAULT 0, challenges_unchanged INTEGER NOT NULL DEFAULT 0, challenges_failed INTEGER NOT NULL DEFAULT 0, challenge_run TEXT, agreement TEXT NOT NULL DEFAULT 'none' -- enum dissent_state
-    CHECK (agreement IN ('none', 'varies', 'disagree', 'both', 'undecided')), agreeing_devices INTEGER NOT NULL DEFAULT 0, agreeing_runs INTEGER NOT NULL DEFAULT 0, agreeing_iterations INTEGER NOT NULL DEFAULT 0, agreeing TEXT NOT NULL DEFAULT 'unmeasured'
-    CHECK (agreeing IN ('unmeasured', 'reproducible', 'inconclusive', 'failing', 'unsupported')
+    CHECK (agreement = 'none' OR agreement = 'varies'
+        OR agreement = 'disagree' OR agreement = 'both' OR agreement = 'undecided'), agreeing_devices INTEGER NOT NULL DEFAULT 0, agreeing_runs INTEGER NOT NULL DEFAULT 0, agreeing_iterations INTEGER NOT NULL DEFAULT 0, agreeing TEXT NOT NULL DEFAULT 'unmeasured'
+    CHECK ((agreeing = 'unmeasured' OR agreeing = 'reproducible'
+        OR agreeing = 'inconclusive' OR agreeing = 'failing' OR agreeing = 'unsupported')
         AND (agreeing = 'unmeasured' OR verdict = 'devices_disagree')
         AND (agreeing <> 'reproducible' OR (agreeing_runs >= 2 AND agreeing_devices >= 2))), -- when the verdict became what it is
     UNIQUE (environment, case_key),
@@ -365,8 +367,10 @@ CREATE TABLE run (
     environment      INTEGER REFERENCES environment (number), -- NULL: it never said
     cell             INTEGER REFERENCES cell (id), -- NULL: counts in none
     libraries        INTEGER REFERENCES library_list (number), -- NULL: it never said
-    outcome          TEXT CHECK (outcome IN ('completed', 'unsupported', 'timeout',
-                     'crashed', 'out_of_memory', 'lost', 'infra', 'cancelled', 'invalid')),
+    outcome          TEXT CHECK (outcome = 'completed' OR outcome = 'unsupported'
+        OR outcome = 'timeout' OR outcome = 'crashed' OR outcome = 'out_of_memory'
+        OR outcome = 'lost' OR outcome = 'infra' OR outcome = 'cancelled'
+        OR outcome = 'invalid'),
     cause            TEXT,              -- why the outcome is not completed
     iterations       INTEGER NOT NULL DEFAULT 0, -- done
     distinct_digests INTEGER NOT NULL DEFAULT 0, -- more than one: they are in run_digest
@@ -415,7 +419,8 @@ CREATE TABLE run (
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE "run_check" (
     run       TEXT NOT NULL PRIMARY KEY REFERENCES run (id),
-    state     TEXT NOT NULL CHECK (state IN ('asked', 'passed', 'failed', 'given_up', 'cut_off')),
+    state     TEXT NOT NULL CHECK (state = 'asked' OR state = 'passed' OR state = 'failed'
+        OR state = 'given_up' OR state = 'cut_off'),
     digest    TEXT CHECK (length(digest) = 32), -- of what was compared
     share_ppm INTEGER NOT NULL DEFAULT 0, -- passed: millionths of its bound, of the worst element
     words     TEXT,                       -- the worst element, or why it was given up
