@@ -21,23 +21,34 @@ static enum err_code set_running(struct tx *tx, int64_t job, int64_t now_ms,
     return jobs_add_event(tx, job, now_ms, err);
 }
 
+/* What its item says of a run that begins. */
+struct beginning {
+    int64_t job, case_key;
+    bool open, queued, has_reference;
+    char device[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
+};
+
 /* Unknown jobs and items give number 0. */
 static enum err_code find_item(struct tx *tx, const struct run_intent *intent,
-                               int64_t *ret_job, bool *ret_open, bool *ret_queued,
-                               struct err *err)
+                               struct beginning *ret, struct err *err)
 {
-    *ret_job = 0;
+    *ret = (struct beginning){ .job = 0 };
     return tx_fetch(
-        tx, TX_TARGETS(ret_job, ret_open, ret_queued), err,
-        "SELECT j.number, j.state IN ('queued', 'running'), j.state = 'queued'"
+        tx,
+        TX_TARGETS(&ret->job, &ret->open, &ret->queued, &ret->case_key,
+                   &ret->has_reference, ret->device, ret->stack),
+        err,
+        "SELECT j.number, j.state IN ('queued', 'running'), j.state = 'queued',"
+        " i.case_key, " HAS_REFERENCE("i") ", i.device, i.stack"
         " FROM job j JOIN job_item i ON i.job = j.number AND i.seq = ?"
         " WHERE j.id = ?",
         intent->item, intent->job);
 }
 
 /* What is known of the run's cell, if its device reports again what it reported last. */
-static enum err_code find_checks(struct tx *tx, struct run_intent *intent,
-                                 bool *ret_enough, struct err *err)
+static enum err_code find_checks(struct tx *tx, const struct beginning *b,
+                                 struct run_intent *intent, bool *ret_enough,
+                                 struct err *err)
 {
     *ret_enough = false;
     intent->passed[0] = '\0';
@@ -46,64 +57,60 @@ static enum err_code find_checks(struct tx *tx, struct run_intent *intent,
         "SELECT c.checks_failed > 0 OR c.checks_given_up >= ? OR c.checks_cut_off >= ?"
         " OR c.digests_passed >= ?, (SELECT digest FROM cell_digest g"
         " WHERE g.cell = c.id AND g.checked = 'passed' ORDER BY digest LIMIT 1)"
-        " FROM run r JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-        " JOIN device_stack_environment d ON d.device = r.device AND d.stack = i.stack"
-        " JOIN cell c ON c.case_key = r.case_key AND c.environment = d.environment"
-        " WHERE r.id = ?",
-        CHECKS_GIVEN_UP, CHECKS_CUT_OFF, CHECKS_DIGESTS, intent->id);
+        " FROM device_stack_environment d"
+        " JOIN cell c ON c.case_key = ? AND c.environment = d.environment"
+        " WHERE d.device = ? AND d.stack = ?",
+        CHECKS_GIVEN_UP, CHECKS_CUT_OFF, CHECKS_DIGESTS, b->case_key, b->device,
+        b->stack);
 }
 
-static enum err_code ask_check(struct tx *tx, struct run_intent *intent, struct err *err)
+static enum err_code ask_check(struct tx *tx, const struct beginning *b,
+                               struct run_intent *intent, struct err *err)
 {
     bool enough;
 
     intent->checks = false;
-    if (find_checks(tx, intent, &enough, err) != ERR_OK) {
+    if (find_checks(tx, b, intent, &enough, err) != ERR_OK) {
         return err->code;
     }
-    if (enough) {
-        return ERR_OK;
-    }
-    if (tx_run(tx, err,
-               "INSERT INTO run_check (run, state) SELECT r.id, 'asked' FROM run r"
-               " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
-               " WHERE r.id = ? AND " HAS_REFERENCE("i"),
-               intent->id) != ERR_OK) {
-        return err->code;
-    }
-    intent->checks = sqlite3_changes64(tx->db) > 0;
-    return ERR_OK;
+    intent->checks = !enough && b->has_reference;
+    return intent->checks ? tx_run(tx, err,
+                                   "INSERT INTO run_check (run, state)"
+                                   " VALUES (?, 'asked')",
+                                   intent->id)
+                          : ERR_OK;
 }
 
 enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err)
 {
-    int64_t job, case_key;
-    bool open = false;
-    bool queued = false;
+    struct beginning b;
+    int64_t challenged;
 
-    if (find_item(tx, intent, &job, &open, &queued, err) != ERR_OK) {
+    if (find_item(tx, intent, &b, err) != ERR_OK) {
         return err->code;
     }
-    if (!job) {
+    if (!b.job) {
         return err_set(err, ERR_NOT_FOUND, "no job %s with item %d", intent->job,
                        intent->item);
     }
-    if (!open) {
+    if (!b.open) {
         return err_set(err, ERR_CONFLICT, "job %s is not open", intent->job);
     }
-    if (challenges_begin(tx, job, intent, &case_key, err) != ERR_OK ||
-        tx_run(tx, err,
-               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms)"
-               " SELECT ?, job, seq, ifnull(?, case_key), ?, device, ? FROM job_item"
-               " WHERE job = ? AND seq = ?",
-               intent->id, or_null(case_key), intent->challenge != 0, intent->intent_ms,
-               job, intent->item) != ERR_OK) {
+    if (challenges_begin(tx, b.job, intent, &challenged, err) != ERR_OK) {
         return err_wrap(err, "run %s", intent->id);
     }
-    if (ask_check(tx, intent, err) != ERR_OK) {
+    b.case_key = challenged ? challenged : b.case_key;
+    if (tx_run(tx, err,
+               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms)"
+               " VALUES (?, ?, ?, ?, ?, ?, ?)",
+               intent->id, b.job, intent->item, b.case_key, intent->challenge != 0,
+               b.device, intent->intent_ms) != ERR_OK) {
+        return err_wrap(err, "run %s", intent->id);
+    }
+    if (ask_check(tx, &b, intent, err) != ERR_OK) {
         return err->code;
     }
-    return queued ? set_running(tx, job, intent->intent_ms, err) : ERR_OK;
+    return b.queued ? set_running(tx, b.job, intent->intent_ms, err) : ERR_OK;
 }
 
 enum err_code runs_started(struct tx *tx, const char *id, int64_t pid,

@@ -15,8 +15,8 @@ enum err_code quarantine_words(struct tx *tx, int64_t cell,
 
     ret_words[0] = '\0';
     query_begin(&q, tx,
-                "SELECT reason, count(*) OVER () FROM quarantine WHERE cell = ?"
-                " ORDER BY run LIMIT 1",
+                "SELECT reason, (SELECT count(*) FROM quarantine WHERE cell = ?1)"
+                " FROM quarantine WHERE cell = ?1 ORDER BY run LIMIT 1",
                 cell);
     if (query_step(&q)) {
         query_take(&q, reason, &count);
