@@ -195,17 +195,18 @@ struct candidates {
 };
 
 /* The devices that have runs left are found once, not once for each screening: the survey
- * of a large fleet has thousands of both. */
+ * of a large fleet has thousands of both.  Of jobs, few are open. */
 static enum err_code load_candidates(struct tx *tx, int64_t after, int limit,
                                      struct candidates *found, struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT s.number, s.at_ms, s.device, EXISTS (SELECT 1 FROM screening o"
-                " JOIN screening_job t ON t.screening = o.number JOIN job j"
-                " ON j.number = t.job WHERE o.planned_ms = s.planned_ms"
-                " AND j.state IN ('queued', 'running')),"
+                "SELECT s.number, s.at_ms, s.device, EXISTS (SELECT 1 FROM job j"
+                " CROSS JOIN screening_job t ON t.job = j.number"
+                " CROSS JOIN screening o ON o.number = t.screening"
+                " WHERE j.state IN ('queued', 'running')"
+                " AND o.planned_ms = s.planned_ms),"
                 " EXISTS (SELECT 1 FROM screening_job t JOIN job j ON j.number = t.job"
                 " WHERE t.screening = s.number AND j.state = 'cancelled')"
                 " FROM screening s INDEXED BY screening_open WHERE s.outcome IS NULL"
