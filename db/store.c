@@ -18,7 +18,11 @@
 #include "db/queue/lanes.h"
 #include "db/tx.h"
 
-enum { DISPATCH_NS = 1000000 }; /* that callbacks of writes take of a turn of the loop */
+enum {
+    DISPATCH_NS = 1000000, /* that callbacks of writes take of a turn of the loop */
+    MANY_WRITES = 64,      /* in a commit: the next one waits for more */
+    GATHER_NS = 20000000
+};
 
 /* What the threads share.
  *
@@ -95,12 +99,26 @@ static void complete(struct store *store, struct work *list, struct queue *queue
     }
 }
 
+static bool is_many(const struct work *list)
+{
+    int count = 0;
+
+    for (; list && count < MANY_WRITES; list = next_work(list)) {
+        count++;
+    }
+    return count == MANY_WRITES;
+}
+
+/* Where many write at a time, more of them share what a commit costs besides: the disk,
+ * and the pages that all of them change. */
 static void *writer_main(void *arg)
 {
+    const struct timespec gather = { .tv_nsec = GATHER_NS };
     struct store *store = arg;
 
     for (;;) {
         struct work *list;
+        bool many;
 
         pthread_mutex_lock(&store->lock);
         while (!store->writes.first && !store->stopping) {
@@ -113,7 +131,11 @@ static void *writer_main(void *arg)
             return NULL;
         }
         commit_all(&store->committer, list);
+        many = is_many(list);
         complete(store, list, &store->completed);
+        if (many) {
+            nanosleep(&gather, NULL);
+        }
     }
 }
 
@@ -492,6 +514,11 @@ static struct work *call_back(struct store *store, struct work *list, int64_t un
 /* Takes what is there now: what callbacks add is for the next turn of the loop, except
  * while closing, when there is no next turn.  Somebody waits for a read; a commit can end
  * thousands of writes, and then the loop has other turns in between. */
+void store_dispatch_reads(struct store *store)
+{
+    call_back(store, take(store, &store->read), INT64_MAX);
+}
+
 void store_dispatch(struct store *store)
 {
     eventfd_t ignored;

@@ -98,8 +98,10 @@ enum err_code store_write_sync(struct store *store, store_fn fn, void *arg,
 enum err_code store_read_sync(struct store *store, store_fn fn, void *arg,
                               struct err *err);
 
-int store_fd(const struct store *store);      /* readable when store_dispatch has work */
-void store_dispatch(struct store *store);     /* calls due callbacks; loop thread only */
+int store_fd(const struct store *store);  /* readable when store_dispatch has work */
+void store_dispatch(struct store *store); /* calls due callbacks; loop thread only */
+void store_dispatch_reads(
+    struct store *store);                     /* those of reads alone: these are short */
 int store_pending(const struct store *store); /* queued or unfinished writes and reads */
 
 /* Grows with every commit that changed anything; equal values mean equal contents, so it
