@@ -70,17 +70,22 @@ static int64_t run_api(void *arg)
 }
 
 /* In a turn of the loop hundreds of agents may have something to say: requests and what
- * was read for them do not wait for all of these. */
+ * was read for them do not wait for all of these, nor for what follows from writes. */
 static void breathe(void *arg)
 {
-    enum { BREATHE_NS = 2000000 };
+    enum { BREATHE_NS = 500000, WRITES_NS = 2000000 };
     struct service *s = arg;
     int64_t now_ns = clock_monotonic_ns();
 
     if (now_ns - s->breathed_ns < BREATHE_NS) {
         return;
     }
-    pump_run(&s->store_pump);
+    if (now_ns - s->wrote_ns < WRITES_NS) {
+        store_dispatch_reads(s->store);
+    } else {
+        pump_run(&s->store_pump);
+        s->wrote_ns = clock_monotonic_ns();
+    }
     pump_run(&s->api_pump);
     s->breathed_ns = clock_monotonic_ns();
 }
@@ -259,15 +264,21 @@ static void on_tick(uv_timer_t *timer)
     if (s->reads_only) {
         return;
     }
+    breathe(s); /* of thousands of devices, each of these takes milliseconds */
     localiser_tick(s->localiser);
     recurring_tick(s->recurring, clock_wall_ms(), clock_monotonic_ms());
     background_tick(s->background, clock_wall_ms(), clock_monotonic_ms());
+    breathe(s);
     larger_tick(s->larger);
+    breathe(s);
     runner_kick(s->runner);
     survey_watch_update(s->watch);
+    breathe(s);
     screener_tick(s->screener, clock_wall_ms(), clock_monotonic_ms());
     changes_tick(s->changes);
+    breathe(s);
     service_notice(s);
+    breathe(s);
     peers_tick(s->peers, clock_monotonic_ms());
     end_leftovers(++s->ticks);
     if (s->ticks % TRIM_EVERY_TICKS == 0) {

@@ -60,7 +60,8 @@ struct service {
     struct delivery *delivery; /* NULL: nothing is stored */
     struct notices *notices;   /* likewise */
     struct pump store_pump, api_pump;
-    int64_t breathed_ns;   /* monotonic: when both were run between agents */
+    int64_t breathed_ns;   /* monotonic: when requests were served between agents */
+    int64_t wrote_ns;      /* monotonic: when what follows from writes was done so */
     uv_timer_t tick, look; /* LOOK: service_watch */
     uv_signal_t interrupt, terminate, hangup;
     bool reads_only;         /* nothing is stored, so nothing runs (store_refusal) */

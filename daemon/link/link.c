@@ -421,6 +421,15 @@ static void in_broken(void *arg, const char *cause)
     }
 }
 
+/* Hundreds of agents that were started at once are not pinged at once: from one to the
+ * next, the phase goes on by the golden section. */
+static uint64_t ping_phase(uint64_t ping_ms)
+{
+    static uint16_t opened;
+
+    return ping_ms * (uint16_t)(opened++ * 40503U) / (UINT16_MAX + 1U) + 1;
+}
+
 static void watch(struct link *link, const struct child_pipes *pipes)
 {
     const struct link_events *events = link->events;
@@ -431,7 +440,7 @@ static void watch(struct link *link, const struct child_pipes *pipes)
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
-    uv_timer_start(&link->ping, ping_cb, ping_ms, ping_ms);
+    uv_timer_start(&link->ping, ping_cb, ping_phase(ping_ms), ping_ms);
     if (events->hello_deadline_ms >= 0) {
         set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
                                                      : LINK_HELLO_MS);
