@@ -161,7 +161,7 @@ $(call obj,$(WORKER_BASE)): FLAGS = $(WSANFLAGS)
 $(B)/obj/workloads/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/cuda/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 # They ask, and do not compute.
-$(B)/obj/tests/unit/%.c.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS) -O1
+$(B)/obj/tests/unit/%.c.o: FLAGS = $(SANFLAGS) $(PKG_CFLAGS) $(if $(SAN),-O1,-O0)
 $(B)/obj/tests/selftest/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/tests/fixtures/%.c.o: FLAGS = $(WSANFLAGS) -fopenmp
 $(B)/obj/tests/bench/%.c.o: FLAGS = $(WSANFLAGS) $(PKG_CFLAGS) -fopenmp
