@@ -52,6 +52,8 @@ static const struct in_member request_members[] = {
       .flags = IN_OPTIONAL, .least = 1, .most = CHECK_SECONDS_MAX },
     { "check_passed", IN_HEX, IN_AT(struct run_request, check_passed),
       .flags = IN_OPTIONAL, .most = DIGEST_HEX_SIZE - 1 },
+    { "merge_iterations", IN_BOOL, IN_AT(struct run_request, merge_iterations),
+      .flags = IN_OPTIONAL },
     { "arguments", IN_OBJECT, IN_AT(struct run_request, arguments), .most = ARGUMENTS_MAX,
       .shape = &argument_shape, .check = check_arguments },
 };

@@ -18,6 +18,7 @@ struct run_request {
     int64_t timeout_ms;
     int64_t check_seconds;    /* 0: the run does not check itself */
     const char *check_passed; /* NULL: nothing passed before */
+    bool merge_iterations;    /* its service understands several in one event */
     const json_t *arguments;
     char **args; /* NULL-terminated; the texts are owned */
     int arg_count;

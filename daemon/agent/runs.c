@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/agent/external.h"
+#include "daemon/agent/iterations.h"
 #include "daemon/agent/origin.h"
 #include "daemon/agent/run_request.h"
 #include "daemon/base/json_in.h"
@@ -18,6 +19,7 @@ enum {
     EXTRA_LINES = 300000, /* in addition to iterations: one for each record of a trace */
     CHECK_SLACK_S = 30,   /* to copy what is compared, and to end */
     SIGNALLED = 128, /* and the signal: the exit status of a shell whose child it ended */
+    HOLD_MS = 100,   /* for which an iteration waits for those that are alike */
     LATER_MS = 1000, /* between the SIGTERM of a run and that of its agent, either of
                         which may come first; likewise SIGKILL */
     SOON_MS = 250    /* the same where nothing speaks for that: it may have caught it */
@@ -32,10 +34,12 @@ struct agent_run {
     int64_t check_seconds;        /* by which `checking` moves the deadline, once */
     struct external_run external; /* all zero where a worker computes */
     struct origin origin;
-    bool returns_nonce; /* its start event has to */
-    bool ended;         /* its end event came, */
-    bool completed;     /* and says so */
-    json_t *exited;     /* its report, which waits; NULL: none does */
+    bool merges;            /* iterations that are alike, into one event */
+    struct iterations held; /* of those */
+    bool returns_nonce;     /* its start event has to */
+    bool ended;             /* its end event came, */
+    bool completed;         /* and says so */
+    json_t *exited;         /* its report, which waits; NULL: none does */
 };
 
 static struct agent_run *find_run(const struct runs *runs, const char *id)
@@ -67,8 +71,50 @@ static void forget(struct agent_run *run)
     free(run);
 }
 
+static void tell_held(struct agent_run *run)
+{
+    json_t *event = iterations_take(&run->held, run->id);
+
+    if (event) {
+        run->runs->send(run->runs->arg, event);
+    }
+}
+
+static void tell_all_held(struct runs *runs)
+{
+    for (struct agent_run *run = runs->first; run; run = run->next) {
+        tell_held(run);
+    }
+}
+
+static void tell_cb(uv_timer_t *timer)
+{
+    tell_all_held(timer->data);
+}
+
+/* Takes DATA over, or false: it is to be told now, and all before it was. */
+static bool hold(struct agent_run *run, json_t *data)
+{
+    uv_timer_t *timer = &run->runs->tell;
+
+    if (!run->merges) {
+        return false;
+    }
+    if (!iterations_hold(&run->held, data)) {
+        tell_held(run);
+        if (!iterations_hold(&run->held, data)) {
+            return false;
+        }
+    }
+    if (!uv_is_active((uv_handle_t *)timer)) {
+        uv_timer_start(timer, tell_cb, HOLD_MS, 0);
+    }
+    return true;
+}
+
 static void send_garbage(struct agent_run *run, const char *cause)
 {
+    tell_held(run);
     run->runs->send(run->runs->arg,
                     json_pack("{s:s,s:s,s:o}", "event", "garbage", "run", run->id,
                               "cause", wire_string(cause, strlen(cause))));
@@ -121,8 +167,10 @@ static void worker_line(void *arg, int64_t number, const char *text, size_t leng
         allow_check(run, data);
         note_end(run, data);
         check_origin(run, data);
-        run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
-                                                  "run", run->id, "data", data));
+        if (!hold(run, data)) {
+            run->runs->send(run->runs->arg, json_pack("{s:s,s:s,s:o}", "event", "worker",
+                                                      "run", run->id, "data", data));
+        }
         return;
     }
     cause = xasprintf("line %lld: %s", (long long)number, err.message);
@@ -179,17 +227,20 @@ static void later_cb(uv_timer_t *timer)
 void runs_open(struct runs *runs, uv_loop_t *loop)
 {
     uv_timer_init(loop, &runs->later);
-    runs->later.data = runs;
+    uv_timer_init(loop, &runs->tell);
+    runs->later.data = runs->tell.data = runs;
 }
 
 void runs_close(struct runs *runs)
 {
     uv_close((uv_handle_t *)&runs->later, NULL);
+    uv_close((uv_handle_t *)&runs->tell, NULL);
 }
 
 void runs_end(struct runs *runs)
 {
     runs->ending = true;
+    tell_all_held(runs);
     for (struct agent_run *run = runs->first; run; run = run->next) {
         if (run->exited) {
             json_object_set_new(run->exited, "reason",
@@ -228,6 +279,7 @@ static void worker_finished(void *arg, const struct run_exit *exit)
         (exit->exit_code != 0 || (runs->ending ? !run->completed : !run->ended));
     struct err err;
 
+    tell_held(run);
     if (run->external.workload && !external_run_unchanged(&run->external, &err)) {
         send_garbage(run, err.message);
     }
@@ -412,6 +464,7 @@ static enum err_code start(struct runs *runs, struct run_request *request,
     run->runs = runs;
     run->id = xstrdup(request->id);
     run->device = xstrdup(request->device);
+    run->merges = request->merge_iterations;
     run->check_seconds = run->external.workload ? 0 : request->check_seconds;
     run->next = runs->first;
     runs->first = run;

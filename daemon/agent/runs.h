@@ -25,6 +25,7 @@ struct runs {
     struct forkers forkers;
     bool ending;      /* runs_end was called */
     uv_timer_t later; /* for reports that wait */
+    uv_timer_t tell;  /* for iterations that are held */
 };
 
 /* After the fields above `first` are set.  Runs_close is for when none is active. */

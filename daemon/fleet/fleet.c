@@ -283,6 +283,13 @@ static void on_worker_event(void *arg, const char *run, const json_t *event)
     runner_event(host->fleet->options.runner, host->link, run, event);
 }
 
+static void on_iterations(void *arg, const char *run, const json_t *event)
+{
+    struct fleet_host *host = arg;
+
+    runner_iterations(host->fleet->options.runner, host->link, run, event);
+}
+
 static void on_garbage(void *arg, const char *run, const char *cause)
 {
     struct fleet_host *host = arg;
@@ -346,6 +353,7 @@ static const struct link_events events = {
     .stacks = on_stacks,
     .started = on_started,
     .worker_event = on_worker_event,
+    .iterations = on_iterations,
     .garbage = on_garbage,
     .exited = on_exited,
     .refused = on_refused,

@@ -58,6 +58,7 @@ json_t *link_command_run(const struct link_run *run)
                   run->stack, "device", run->device, "timeout_ms",
                   (json_int_t)run->timeout_ms, "arguments", worker_arguments(run));
 
+    json_object_set_new(command, "merge_iterations", json_true());
     if (run->check_seconds) {
         json_object_set_new(command, "check_seconds", json_integer(run->check_seconds));
         if (run->check_passed[0]) {
@@ -259,6 +260,13 @@ static enum err_code on_worker(const struct call *call, struct err *err)
     return ERR_OK;
 }
 
+static enum err_code on_iterations(const struct call *call, struct err *err)
+{
+    (void)err;
+    call->events->iterations(call->arg, call->run, call->event);
+    return ERR_OK;
+}
+
 static const struct in_member cause_members[] = { { .key = "cause", .kind = IN_TEXT } };
 static const struct in_shape cause_shape = IN_SHAPE(cause_members, NULL);
 
@@ -317,9 +325,9 @@ static const struct {
     bool started; /* whether the run must have been started, or must not */
     bool last;    /* the run is over with it */
 } kinds[] = {
-    { "started", on_started, false, false }, { "worker", on_worker, true, false },
-    { "garbage", on_garbage, true, false },  { "exited", on_exited, true, true },
-    { "refused", on_refused, false, true },
+    { "started", on_started, false, false },      { "worker", on_worker, true, false },
+    { "iterations", on_iterations, true, false }, { "garbage", on_garbage, true, false },
+    { "exited", on_exited, true, true },          { "refused", on_refused, false, true },
 };
 enum { KIND_COUNT = COUNT_OF(kinds) };
 

@@ -12,7 +12,8 @@
 #include "daemon/process/run_exit.h"
 
 /* Everything handed to a callback is borrowed for the call.  Between started and exited
- * of a run come its worker events and garbage; refused comes instead of started. */
+ * of a run come its worker events, iterations and garbage; refused comes instead of
+ * started. */
 struct link_events {
     /* Checked: version, host, pid, boot_id, stacks (array of objects). */
     void (*hello)(void *arg, const json_t *hello);
@@ -20,6 +21,9 @@ struct link_events {
     void (*stacks)(void *arg, const json_t *stacks);
     void (*started)(void *arg, const char *run, int64_t pid, int64_t process_start);
     void (*worker_event)(void *arg, const char *run, const json_t *event);
+    /* Several iterations in one event.  Only an agent says so: an event of a worker that
+     * has this name comes as worker_event. */
+    void (*iterations)(void *arg, const char *run, const json_t *event);
     void (*garbage)(void *arg, const char *run, const char *cause);
     void (*exited)(void *arg, const char *run, const struct run_exit *exit);
     void (*refused)(void *arg, const char *run, const char *cause);

@@ -250,32 +250,51 @@ enum err_code start_event_read(const json_t *event, struct start_event *ret_star
 struct iteration_values {
     struct iteration_event event;
     double ms;
+    const json_t *all_ms; /* of several */
 };
 
-#define AT(field) IN_AT(struct iteration_values, field)
+#define AT(field)  IN_AT(struct iteration_values, field)
+#define BITS(name) #name, IN_HEX, AT(event.name), .most = BITS_DIGITS
+#define ALGORITHM  "algorithm", IN_TEXT, AT(event.algorithm), .most = ALGORITHM_MAX
 static const struct in_member iteration_members[] = {
     { "i", IN_INT, AT(event.index) },
     { "digest", IN_HEX, AT(event.digest), .most = DIGEST_DIGITS },
-    { "weight_sum", IN_HEX, AT(event.weight_sum), .most = BITS_DIGITS,
-      .check = check_finite },
-    { "loss", IN_HEX, AT(event.loss), .flags = IN_NULLABLE, .most = BITS_DIGITS,
-      .check = check_finite },
+    { BITS(weight_sum), .check = check_finite },
+    { BITS(loss), .flags = IN_NULLABLE, .check = check_finite },
     { "ms", IN_REAL, AT(ms), .most = MS_MAX },
-    { "algorithm", IN_TEXT, AT(event.algorithm), .most = ALGORITHM_MAX },
+    { ALGORITHM },
 };
 static const struct in_shape iteration_shape = IN_SHAPE(iteration_members, NULL);
+static const struct in_member one_ms = { NULL, IN_REAL, .most = MS_MAX };
+static const struct in_member iterations_members[] = {
+    { "i", IN_INT, AT(event.index), .most = INT32_MAX },
+    { "digest", IN_HEX, AT(event.digest), .most = DIGEST_DIGITS },
+    { BITS(weight_sum), .check = check_finite },
+    { BITS(loss), .flags = IN_NULLABLE, .check = check_finite },
+    { "ms", IN_ARRAY, AT(all_ms), .least = 1, .item = &one_ms },
+    { ALGORITHM },
+};
+static const struct in_shape iterations_shape = IN_SHAPE(iterations_members, NULL);
 #undef AT
 
-enum err_code iteration_event_read(const json_t *event,
-                                   struct iteration_event *ret_iteration, struct err *err)
+enum err_code iteration_event_read(const json_t *event, bool several,
+                                   iteration_cb *on_iteration, void *arg, struct err *err)
 {
+    const struct in_shape *shape = several ? &iterations_shape : &iteration_shape;
     struct iteration_values values = { .ms = 0 };
 
-    if (in_read_wire(&iteration_shape, event, &values, err) != ERR_OK) {
+    if (in_read_wire(shape, event, &values, err) != ERR_OK) {
         return err->code;
     }
-    *ret_iteration = values.event;
-    ret_iteration->ns = llround(values.ms * 1e6);
+    for (size_t i = 0; i < (several ? json_array_size(values.all_ms) : 1); i++) {
+        struct iteration_event iteration = values.event;
+        double ms =
+            several ? json_number_value(json_array_get(values.all_ms, i)) : values.ms;
+
+        iteration.index += (int64_t)i;
+        iteration.ns = llround(ms * 1e6);
+        on_iteration(arg, &iteration);
+    }
     return ERR_OK;
 }
 

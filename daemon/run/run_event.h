@@ -80,9 +80,6 @@ struct end_event {
 
 enum err_code start_event_read(const json_t *event, struct start_event *ret_start,
                                struct err *err);
-enum err_code iteration_event_read(const json_t *event,
-                                   struct iteration_event *ret_iteration,
-                                   struct err *err);
 enum err_code probe_event_read(const json_t *event, struct probe_record *ret_record,
                                struct err *err);
 enum err_code tensor_event_read(const json_t *event, struct tensor_event *ret_tensor,
@@ -91,6 +88,13 @@ enum err_code check_event_read(const json_t *event, struct check_event *ret_chec
                                struct err *err);
 enum err_code end_event_read(const json_t *event, struct end_event *ret_end,
                              struct err *err);
+
+/* Calls ON_ITERATION (ARG, iteration) once, or where EVENT is one of an agent that tells
+ * SEVERAL, for each of them in order. */
+typedef void iteration_cb(void *arg, const struct iteration_event *iteration);
+enum err_code iteration_event_read(const json_t *event, bool several,
+                                   iteration_cb *on_iteration, void *arg,
+                                   struct err *err);
 
 /* Calls ON_RECORD (ARG, record) for each record, in order, up to the first malformed one:
  * ERR_PROTOCOL, with what is wrong with it. */

@@ -232,41 +232,50 @@ static void take_algorithm(struct run_judge *judge, const char *algorithm)
     }
 }
 
-static void take_iteration(struct run_judge *judge, const json_t *event)
+static void keep_iteration(void *arg, const struct iteration_event *iteration)
 {
-    struct iteration_event iteration;
+    struct run_judge *judge = arg;
     struct run_judge_iteration *slot;
-    struct err err;
 
-    if (iteration_event_read(event, &iteration, &err) != ERR_OK) {
-        deviate(judge, "iteration %lld: %s", (long long)judge->seen, err.message);
-        return;
-    }
     if (judge->seen == judge->asked) {
         deviate(judge, "more iterations than the %lld that were asked for",
                 (long long)judge->asked);
         return;
     }
-    if (iteration.index != judge->seen) {
+    if (iteration->index != judge->seen) {
         deviate(judge, "iteration %lld came where %lld was due",
-                (long long)iteration.index, (long long)judge->seen);
+                (long long)iteration->index, (long long)judge->seen);
         return;
     }
     judge->iterations = xgrow(judge->iterations, judge->seen, sizeof *judge->iterations);
     slot = &judge->iterations[judge->seen];
-    copy_text(slot->digest, sizeof slot->digest, iteration.digest);
-    copy_text(slot->weight_sum, sizeof slot->weight_sum, iteration.weight_sum);
-    copy_text(slot->loss, sizeof slot->loss, iteration.loss ? iteration.loss : "");
+    copy_text(slot->digest, sizeof slot->digest, iteration->digest);
+    copy_text(slot->weight_sum, sizeof slot->weight_sum, iteration->weight_sum);
+    copy_text(slot->loss, sizeof slot->loss, iteration->loss ? iteration->loss : "");
     if (strspn(slot->digest, "0") == strlen(slot->digest)) {
         deviate(judge, "iteration %lld has a digest of zeros",
-                (long long)iteration.index);
+                (long long)iteration->index);
     }
-    take_algorithm(judge, iteration.algorithm);
+    take_algorithm(judge, iteration->algorithm);
     slot->index = judge->seen++;
-    slot->ns = iteration.ns;
-    copy_text(judge->run.weight_sum, sizeof judge->run.weight_sum, iteration.weight_sum);
+    slot->ns = iteration->ns;
+    copy_text(judge->run.weight_sum, sizeof judge->run.weight_sum, iteration->weight_sum);
     copy_text(judge->run.loss, sizeof judge->run.loss,
-              iteration.loss ? iteration.loss : "");
+              iteration->loss ? iteration->loss : "");
+}
+
+static void read_iterations(struct run_judge *judge, const json_t *event, bool several)
+{
+    struct err err;
+
+    if (iteration_event_read(event, several, keep_iteration, judge, &err) != ERR_OK) {
+        deviate(judge, "iteration %lld: %s", (long long)judge->seen, err.message);
+    }
+}
+
+static void take_iteration(struct run_judge *judge, const json_t *event)
+{
+    read_iterations(judge, event, false);
 }
 
 static int compare_iterations(const void *a, const void *b)
@@ -548,6 +557,18 @@ void run_judge_event(struct run_judge *judge, const json_t *event)
             return;
         }
     }
+}
+
+void run_judge_iterations(struct run_judge *judge, const json_t *event)
+{
+    if (judge->ended) {
+        deviate(judge, "an event after end: 'iteration'");
+        return;
+    }
+    if (!judge->started) {
+        deviate(judge, "iteration before start");
+    }
+    read_iterations(judge, event, true);
 }
 
 void run_judge_release(struct run_judge *judge)

@@ -67,6 +67,10 @@ void run_judge_asks_check(struct run_judge *judge, const char *passed);
 /* One event, in the order in which the worker wrote it. */
 void run_judge_event(struct run_judge *judge, const json_t *event);
 
+/* Several iterations that the agent tells in one line: as if they came one by one.  Not
+ * for what a worker says. */
+void run_judge_iterations(struct run_judge *judge, const json_t *event);
+
 /* A line that was not an event; CAUSE says why ("line 3: not JSON"). */
 void run_judge_garbage(struct run_judge *judge, const char *cause);
 

@@ -436,6 +436,16 @@ void runner_event(struct runner *r, struct link *link, const char *run,
     }
 }
 
+void runner_iterations(struct runner *r, struct link *link, const char *run,
+                       const json_t *event)
+{
+    struct slot *slot = slot_of_run(r, link, run);
+
+    if (slot) {
+        run_judge_iterations(&slot->judge, event);
+    }
+}
+
 void runner_garbage(struct runner *r, struct link *link, const char *run,
                     const char *cause)
 {

@@ -78,6 +78,8 @@ void runner_started(struct runner *runner, struct link *link, const char *run,
                     int64_t pid, int64_t process_start);
 void runner_event(struct runner *runner, struct link *link, const char *run,
                   const json_t *event);
+void runner_iterations(struct runner *runner, struct link *link, const char *run,
+                       const json_t *event);
 void runner_garbage(struct runner *runner, struct link *link, const char *run,
                     const char *cause);
 void runner_exited(struct runner *runner, struct link *link, const char *run,

@@ -36,6 +36,7 @@ static void on_exited(void *arg, const char *run, const struct run_exit *exit)
 static const struct link_events events = {
     .started = on_started,
     .worker_event = on_event,
+    .iterations = on_event,
     .garbage = on_text,
     .exited = on_exited,
     .refused = on_text,

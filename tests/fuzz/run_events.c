@@ -1,4 +1,5 @@
-/* The lines that a worker, ours or anyone's, writes about its run.  The first byte is how
+/* The lines that a worker, ours or anyone's, writes about its run, and those of its agent
+ * that tell several iterations.  The first byte is how
  * many bytes are read at a time. */
 #include <string.h>
 
@@ -15,7 +16,10 @@ static int take_line(void *arg, const char *text, size_t length)
     struct err err;
     json_t *event = wire_parse(text, length, &err);
 
-    if (event) {
+    if (event && json_is_array(json_object_get(event, "ms"))) {
+        run_judge_iterations(judge, event); /* as an agent says them */
+        json_decref(event);
+    } else if (event) {
         run_judge_event(judge, event);
         json_decref(event);
     } else {

@@ -101,6 +101,13 @@ static void on_worker_event(void *arg, const char *run, const json_t *event)
     buf_printf(&f->seen, "worker(%s,%zu) ", run, json_object_size(event));
 }
 
+static void on_iterations(void *arg, const char *run, const json_t *event)
+{
+    struct fixture *f = arg;
+
+    buf_printf(&f->seen, "iterations(%s,%zu) ", run, json_object_size(event));
+}
+
 static void on_garbage(void *arg, const char *run, const char *cause)
 {
     struct fixture *f = arg;
@@ -157,6 +164,7 @@ static struct link_events events = {
     .stacks = on_stacks,
     .started = on_started,
     .worker_event = on_worker_event,
+    .iterations = on_iterations,
     .garbage = on_garbage,
     .exited = on_exited,
     .refused = on_refused,
@@ -306,6 +314,17 @@ static void test_a_run(void **state)
            "hello(h) started(R1,5,6) exited(R1,-1,0,stuck");
 }
 
+/* What the agent says of several iterations is no event of the worker, and the other way
+ * round. */
+static void test_several_iterations(void **state)
+{
+    (void)state;
+    expect(HELLO STARTED SAY("{\"event\":\"iterations\",\"run\":\"R1\",\"i\":0}")
+               SAY("{\"event\":\"worker\",\"run\":\"R1\",\"data\":{\"event\":"
+                   "\"iterations\"}}") EXITED_WITH("0", "null", "exited") "exit 0",
+           1, "hello(h) started(R1,5,6) iterations(R1,3) worker(R1,1) exited(R1,");
+}
+
 static void test_what_is_sent(void **state)
 {
     (void)state;
@@ -313,7 +332,8 @@ static void test_what_is_sent(void **state)
            "read line; want='{\"command\":\"run\",\"run\":\"R1\",\"stack\":\"cpu\","
            "\"device\":\"cpu:h\",\"timeout_ms\":1000,\"arguments\":{\"workload\":"
            "\"conv_wgrad\",\"variant\":\"ordered\",\"size\":\"small\",\"dtype\":"
-           "\"float32\",\"seed\":\"7\",\"iterations\":10}}';"
+           "\"float32\",\"seed\":\"7\",\"iterations\":10},\"merge_iterations\":"
+           "true}';"
            "[ \"$line\" = \"$want\" ] && exit 42; exit 1",
            1, "hello(h) closed(exit status 42)");
 }
@@ -322,6 +342,7 @@ static void test_events_that_are_not_due(void **state)
 {
     static const char *const bad[] = {
         SAY("{\"event\":\"worker\",\"run\":\"R1\",\"data\":{}}"),
+        SAY("{\"event\":\"iterations\",\"run\":\"R1\"}"),
         SAY("{\"event\":\"garbage\",\"run\":\"R1\",\"cause\":\"x\"}"),
         EXITED_WITH("0", "null", "exited"),
         STARTED SAY("{\"event\":\"started\",\"run\":\"R1\",\"pid\":5,"
@@ -402,14 +423,16 @@ static void test_a_run_that_checks_itself(void **state)
 
     (void)state;
     run_script(&f, HELLO
-               "read line; case $line in *'},\"check_seconds\":60}') exit 4;;"
+               "read line; case $line in "
+               "*'},\"merge_iterations\":true,\"check_seconds\":60}') exit 4;;"
                "*) echo \"$line\" >&2;; esac; exit 5");
     assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
     buf_release(&f.seen);
     f = (struct fixture){ .runs = 1, .check_seconds = 60, .check_passed = "aa" };
     run_script(&f, HELLO
                "read line; case $line in "
-               "*'},\"check_seconds\":60,\"check_passed\":\"aa\"}') exit 4;;"
+               "*'},\"merge_iterations\":true,\"check_seconds\":60,\"check_passed\":"
+               "\"aa\"}') exit 4;;"
                "*) echo \"$line\" >&2;; esac; exit 5");
     assert_string_equal(f.seen.data, "hello(h) closed(exit status 4)");
     buf_release(&f.seen);
@@ -541,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_the_slowest_stack_has_its_time),
         cmocka_unit_test(test_what_breaks_the_protocol),
         cmocka_unit_test(test_a_run),
+        cmocka_unit_test(test_several_iterations),
         cmocka_unit_test(test_what_is_sent),
         cmocka_unit_test(test_events_that_are_not_due),
         cmocka_unit_test(test_an_agent_that_is_told_to_end),
