@@ -34,7 +34,8 @@ enum {
     EVENTS = 64,
     READ_SIZE = 65536,
     FDS = 2,
-    STEP_MS = 5 /* between looks at which runs are over */
+    MERGED_MAX = 256, /* iterations in a line, as agents have it */
+    STEP_MS = 5       /* between looks at which runs are over */
 };
 
 /* A watched descriptor: the player's own input, its socket, or one of an agent. */
@@ -126,6 +127,21 @@ static void hello(struct agent *agent)
     say(agent, "}]}\n");
 }
 
+/* COUNT iterations from I on that show the same, as an agent tells them where the service
+ * understands it. */
+static void show_several(struct agent *agent, const char *run, const struct result *r,
+                         int i, int count)
+{
+    say(agent,
+        "{\"event\":\"iterations\",\"run\":\"%s\",\"i\":%d,\"digest\":\"%s\","
+        "\"weight_sum\":\"%s\",\"loss\":null,\"algorithm\":\"%s\",\"ms\":[1.0",
+        run, i, r->digests[0], r->sums[0], r->fields[ALGORITHM]);
+    for (int k = 1; k < count; k++) {
+        say(agent, ",1.0");
+    }
+    say(agent, "]}\n");
+}
+
 static void show(struct agent *agent, const char *run, const struct result *r, int i,
                  uint64_t number, char digest[40], const char **ret_sum)
 {
@@ -174,11 +190,40 @@ static void check(struct agent *agent, const char *run, const char *line,
         run, seconds, run, digest, sum, r->fields[CHECK]);
 }
 
+/* All iterations; of the first, what a check may compare. */
+static void show_all(struct agent *agent, const char *run, const char *line,
+                     const struct result *r, int count, char first[40],
+                     const char **ret_first_sum)
+{
+    char digest[40], merges[8];
+    bool control = r->fields[CONTROL][0];
+    const char *sum;
+
+    value_of(line, "merge_iterations", merges, sizeof merges);
+    *ret_first_sum = "";
+    if (!control && count > 1 && strcmp(merges, "true") == 0) {
+        snprintf(first, 40, "%s", r->digests[0]);
+        *ret_first_sum = r->sums[0];
+        for (int i = 0; i < count; i += MERGED_MAX) {
+            show_several(agent, run, r, i,
+                         count - i < MERGED_MAX ? count - i : MERGED_MAX);
+        }
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        show(agent, run, r, i, control ? controls++ : 0, digest, &sum);
+        if (i == 0) {
+            memcpy(first, digest, 40);
+            *ret_first_sum = sum;
+        }
+    }
+}
+
 static void compute(struct agent *agent, const char *run, const char *device,
                     const char *line, const struct result *r)
 {
-    char first[40] = "", digest[40], size[64], dtype[32], seed[32], iterations[16];
-    const char *first_sum = "", *sum;
+    char first[40] = "", size[64], dtype[32], seed[32], iterations[16];
+    const char *first_sum;
     int count;
 
     value_of(line, "size", size, sizeof size);
@@ -199,13 +244,7 @@ static void compute(struct agent *agent, const char *run, const char *device,
         run, (int)getpid(), run, (int)getpid(), r->fields[WORKLOAD], r->fields[VARIANT],
         size, dtype, seed, count, device, r->fields[ALGORITHM], r->fields[INPUTS],
         r->fields[ENVIRONMENT], r->fields[LIBRARIES]);
-    for (int i = 0; i < count; i++) {
-        show(agent, run, r, i, r->fields[CONTROL][0] ? controls++ : 0, digest, &sum);
-        if (i == 0) {
-            memcpy(first, digest, sizeof first);
-            first_sum = sum;
-        }
-    }
+    show_all(agent, run, line, r, count, first, &first_sum);
     check(agent, run, line, r, first, first_sum);
     say(agent,
         "{\"event\":\"worker\",\"run\":\"%s\",\"data\":{\"event\":\"end\",\"outcome\":"
