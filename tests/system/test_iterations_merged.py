@@ -63,6 +63,7 @@ def alone(event):
     return {"event": "worker", "run": "R1", "data": event}
 
 
+@pytest.mark.flavour
 def test_only_a_service_that_understands_it_is_told_so(script):
     body = says(*(iteration(i, ms=i / 3) for i in range(3)))
     for older in ({}, {"merge_iterations": False}):
@@ -70,6 +71,7 @@ def test_only_a_service_that_understands_it_is_told_so(script):
     assert told(script, body, merge_iterations=True)[:-1] == [several(0, 0.0, 1 / 3, 2 / 3)]
 
 
+@pytest.mark.flavour
 def test_everything_stays_in_its_order(script):
     check, end = {"event": "check", "result": "known"}, {"event": "end", "outcome": "completed"}
     forged = {**several(3, 1.5), "event": "iterations"}
@@ -83,6 +85,7 @@ def test_everything_stays_in_its_order(script):
     assert exited["exit_code"] == 0
 
 
+@pytest.mark.flavour
 def test_a_slow_run_shows_its_progress(script):
     """It goes on while what it showed is told."""
     with Agent(("s", script(says(iteration(0), iteration(1)) + "exec sleep 1000"))) as agent:
@@ -92,6 +95,7 @@ def test_a_slow_run_shows_its_progress(script):
         assert agent.event()["reason"] == "cancelled"
 
 
+@pytest.mark.flavour
 @pytest.mark.parametrize("last", ["kill -KILL $$", "exit 7", "exec sleep 1000"])
 def test_what_is_held_is_told_before_the_end(script, last):
     """However the run ends: by itself, or because the agent does."""
