@@ -146,11 +146,12 @@ def results(start_service, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_what_is_stored_is_the_same(results):
     """An older agent, or an older service, merges nothing: here the command loses what asks for it."""
     merged, said = results("merged", "cat")
     single, said_singly = results("single", "sed -u 's/\"merge_iterations\":true,*//; s/,}/}/'")
-    assert sum(event["event"] == "iterations" for event in said) >= 5
+    assert any(event["event"] == "iterations" for event in said)
     assert not any(event["event"] == "iterations" for event in said_singly)
     assert merged == single
     for variant in GOOD:
