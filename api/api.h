@@ -18,6 +18,7 @@
 #include "daemon/evidence/verified.h"
 #include "daemon/jobs/device.h"
 #include "daemon/jobs/job.h"
+#include "daemon/jobs/presence.h"
 #include "daemon/webhooks/address.h"
 #include "db/store.h"
 
@@ -64,10 +65,8 @@ struct api_hooks {
     const struct health *(*health)(void *arg);
     /* The stacks as JSON array (new reference). */
     json_t *(*stacks)(void *arg);
-    /* The configured hosts as JSON array:
-     * {"name","online","state","since","cause","node"} (new reference).  ONLY: the one of
-     * this name, NULL: all. */
-    json_t *(*hosts)(void *arg, const char *only);
+    /* The hosts of the configuration and their devices, for readers (new reference). */
+    struct presence *(*presence)(void *arg);
     /* Who else uses devices, as JSON array:
      * {"device","processes","cause","since","waits"} (new reference). */
     json_t *(*foreign)(void *arg);

@@ -12,19 +12,9 @@
 #include "api/render/nouns_json.h"
 #include "api/unknown.h"
 #include "daemon/base/choices.h"
-#include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
 #include "db/fleet.h"
 #include "db/screening/screenings.h"
-
-/* What only the loop knows of a device, once for each stack. */
-struct presence {
-    char id[CASE_TITLE_SIZE], stack[CASE_NAME_SIZE];
-    bool is_default, online;
-    const char *state;     /* static */
-    char *cause;           /* why it is not online */
-    struct presence *next; /* of the same device */
-};
 
 struct view {
     struct page page; /* of the list of devices */
@@ -33,11 +23,8 @@ struct view {
     bool as_text;
     bool dissenting; /* only devices that dissent: these */
     struct choices dissenters;
-    struct presence *present;
-    int count;
-    struct lookup first_of; /* ids of devices: the first of theirs in `present` */
-    json_t *foreign;        /* as of api_hooks */
-    const char *only;       /* NULL: all are shown */
+    struct presence *presence;
+    const char *only; /* NULL: all are shown */
     int shown;
     struct tx *tx; /* while it reads */
 };
@@ -105,95 +92,49 @@ static void screening_json(struct view *view, const char *device)
 }
 
 /* Who else uses it, as far as its agent tells. */
-static void foreign_json(struct view *view, const char *device)
+static void foreign_json(const struct view *view, struct json_out *out,
+                         const char *device)
 {
-    size_t i;
-    json_t *each;
+    const struct presence_foreign *f = presence_foreign(view->presence, device);
+    char *processes;
 
-    json_array_foreach(view->foreign, i, each)
-    {
-        if (strcmp(json_string_value(json_object_get(each, "device")), device) == 0) {
-            char *text = json_dumps(each, JSON_COMPACT);
-
-            out_json(&view->page.out, "foreign", text);
-            free(text);
-            return;
-        }
+    if (!out_object(out, "foreign", f != NULL)) {
+        return;
     }
-    out_text(&view->page.out, "foreign", NULL);
+    processes = f->processes ? json_dumps(f->processes, JSON_COMPACT) : NULL;
+    out_text(out, "device", f->device);
+    out_json(out, "processes", processes);
+    out_text(out, "cause", f->cause);
+    out_time(out, "since", f->since_ms);
+    out_bool(out, "waits", f->waits);
+    out_close(out, '}');
+    free(processes);
 }
 
 static void view_free(void *state)
 {
     struct view *view = state;
 
-    for (int i = 0; i < view->count; i++) {
-        free(view->present[i].cause);
-    }
-    free(view->present);
-    lookup_release(&view->first_of);
+    presence_unref(view->presence);
     choices_release(&view->dissenters);
-    json_decref(view->foreign);
 }
 
-/* Copies what the loop knows of the device that the path names, or of all: the loop does
- * no more for thousands of them. */
 static struct view *keep_view(struct request *r)
 {
-    const struct device_stack *devices;
     struct view *view = page_new(r, sizeof *view, 'u');
-    int count = r->api->hooks.devices(r->api->hooks.arg, &devices);
 
     view->page.release = view_free;
     view->only = r->arguments[0];
-    view->foreign = r->api->hooks.foreign(r->api->hooks.arg);
-    view->present = xcalloc((size_t)count + 1, sizeof *view->present);
-    for (int i = 0; i < count; i++) {
-        const struct device_stack *device = &devices[i];
-        struct presence *p = &view->present[view->count];
-
-        if (view->only && strcmp(view->only, device->id) != 0) {
-            continue;
-        }
-        view->count++;
-        copy_text(p->id, sizeof p->id, device->id);
-        copy_text(p->stack, sizeof p->stack, device->stack);
-        p->is_default = device->is_default;
-        p->online = device->online;
-        p->state = device->state;
-        p->cause = device->cause && strcmp(p->state, "online") != 0
-                       ? xstrdup(device->cause)
-                       : NULL;
-    }
+    view->presence = r->api->hooks.presence(r->api->hooks.arg);
     return view;
-}
-
-/* From the last to the first, so that each device's are in order. */
-static void link_presence(struct view *view)
-{
-    for (int i = view->count - 1; i >= 0; i--) {
-        struct presence *p = &view->present[i];
-
-        p->next = lookup_get(&view->first_of, p->id);
-        lookup_put(&view->first_of, p->id, p);
-    }
-}
-
-static const struct presence *default_presence(const struct view *view, const char *id)
-{
-    const struct presence *p = lookup_get(&view->first_of, id);
-
-    while (p && !p->is_default) {
-        p = p->next;
-    }
-    return p;
 }
 
 static void stacks_of(struct json_out *out, const struct view *view, const char *id)
 {
     out_open(out, "stacks", '[');
-    for (const struct presence *p = lookup_get(&view->first_of, id); p; p = p->next) {
-        out_text(out, NULL, p->stack);
+    for (const struct presence_device *each = presence_first(view->presence, id); each;
+         each = each->next) {
+        out_text(out, NULL, each->stack);
     }
     out_close(out, ']');
 }
@@ -212,27 +153,27 @@ static void show_device(void *arg, const struct device *device)
 {
     struct view *view = arg;
     struct json_out *out = &view->page.out;
-    const struct presence *presence;
+    const struct presence_device *now;
 
     if (!view->only && !is_on_page(view, device)) {
         return;
     }
-    presence = default_presence(view, device->id);
+    now = presence_default(view->presence, device->id);
     view->shown++;
     out_open(out, NULL, '{');
     out_text(out, "id", device->id);
     out_text(out, "host", device->host);
     out_text(out, "backend", device->backend);
     out_text(out, "model", device->model);
-    out_text(out, "stack", presence ? presence->stack : NULL);
+    out_text(out, "stack", now ? now->stack : NULL);
     stacks_of(out, view, device->id);
-    out_bool(out, "online", presence && presence->online);
-    out_text(out, "state", presence ? presence->state : "offline");
-    out_text(out, "cause", presence ? presence->cause : "no host has it now");
+    out_bool(out, "online", now && now->online);
+    out_text(out, "state", now ? now->host->state : "offline");
+    out_text(out, "cause", now ? now->cause : "no host has it now");
     out_json(out, "attributes", device->attributes_json);
     dissents_json(view, device->id);
     screening_json(view, device->id);
-    foreign_json(view, device->id);
+    foreign_json(view, out, device->id);
     out_time(out, "first_seen_at", device->first_seen_ms);
     out_time(out, "last_seen_at", device->last_seen_ms);
     out_close(out, '}');
@@ -266,7 +207,6 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 
     view->as_text = r->format == FORMAT_TEXT;
     view->tx = tx;
-    link_presence(view);
     if ((view->only ? devices_named(tx, view->only, show_device, view, err)
                     : read_page(tx, view, err)) != ERR_OK) {
         return err->code;

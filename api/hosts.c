@@ -1,19 +1,19 @@
 /* GET /v1/hosts: what the database has seen, completed with what the fleet has now. */
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "api/http/handlers.h"
 #include "api/http/page.h"
 #include "api/http/reply.h"
-#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/base/text.h"
 #include "db/fleet.h"
 
 struct view {
     struct json_out out;
-    json_t *hosts;            /* as of api_hooks */
-    struct lookup configured; /* their names: each, until it was shown */
+    struct presence *presence;
+    bool *shown; /* which of its hosts are */
 };
 
 static void view_free(void *state)
@@ -21,20 +21,9 @@ static void view_free(void *state)
     struct view *view = state;
 
     buf_release(&view->out.buf);
-    lookup_release(&view->configured);
-    json_decref(view->hosts);
+    presence_unref(view->presence);
+    free(view->shown);
     free(view);
-}
-
-static const char *name_of(const json_t *configured)
-{
-    return json_string_value(json_object_get(configured, "name"));
-}
-
-static const char *cause_of(const json_t *configured)
-{
-    return configured ? json_string_value(json_object_get(configured, "cause"))
-                      : "it is not in the configuration";
 }
 
 /* What the engine says that starts its agent. */
@@ -47,17 +36,15 @@ static void node_json(struct json_out *out, const json_t *node)
 }
 
 static void host_json(struct json_out *out, const struct host *host,
-                      const json_t *configured)
+                      const struct presence_host *now)
 {
     out_open(out, NULL, '{');
     out_text(out, "name", host->name);
-    out_bool(out, "online", json_is_true(json_object_get(configured, "online")));
-    out_text(out, "state",
-             configured ? json_string_value(json_object_get(configured, "state"))
-                        : "offline");
-    out_text(out, "since", json_string_value(json_object_get(configured, "since")));
-    out_text(out, "cause", cause_of(configured));
-    node_json(out, json_object_get(configured, "node"));
+    out_bool(out, "online", now && now->online);
+    out_text(out, "state", now ? now->state : "offline");
+    out_time(out, "since", now ? now->since_ms : 0);
+    out_text(out, "cause", now ? now->cause : "it is not in the configuration");
+    node_json(out, now ? now->node : NULL);
     out_name(out, "boot_id", host->boot_id);
     out_time(out, "first_seen_at", host->first_seen_ms);
     out_time(out, "last_seen_at", host->last_seen_ms);
@@ -68,23 +55,24 @@ static void show_host(void *arg, const struct host *host)
 {
     struct view *view = arg;
 
-    host_json(&view->out, host, lookup_get(&view->configured, host->name));
-    lookup_remove(&view->configured, host->name);
+    const struct presence_host *now = presence_host(view->presence, host->name);
+
+    host_json(&view->out, host, now);
+    if (now) {
+        view->shown[now - view->presence->hosts] = true;
+    }
 }
 
 /* Those that have never been taken in. */
 static void show_unseen_hosts(struct view *view)
 {
-    size_t i;
-    json_t *host;
-
-    json_array_foreach(view->hosts, i, host)
-    {
+    for (int i = 0; i < view->presence->host_count; i++) {
+        const struct presence_host *now = &view->presence->hosts[i];
         struct host unseen = { .name = "" };
 
-        if (lookup_get(&view->configured, name_of(host))) {
-            copy_text(unseen.name, sizeof unseen.name, name_of(host));
-            host_json(&view->out, &unseen, host);
+        if (!view->shown[i]) {
+            copy_text(unseen.name, sizeof unseen.name, now->name);
+            host_json(&view->out, &unseen, now);
         }
     }
 }
@@ -93,13 +81,7 @@ static enum err_code read_hosts(struct tx *tx, void *arg, struct err *err)
 {
     struct request *r = arg;
     struct view *view = r->state;
-    size_t i;
-    json_t *host;
 
-    json_array_foreach(view->hosts, i, host)
-    {
-        lookup_put(&view->configured, name_of(host), host);
-    }
     list_open(&view->out);
     if (hosts_each(tx, show_host, view, err) != ERR_OK) {
         return err->code;
@@ -115,6 +97,7 @@ void hosts_get(struct request *r)
 
     view->out = (struct json_out)JSON_OUT_INIT;
     request_keep(r, view, view_free);
-    view->hosts = r->api->hooks.hosts(r->api->hooks.arg, NULL);
+    view->presence = r->api->hooks.presence(r->api->hooks.arg);
+    view->shown = xcalloc((size_t)view->presence->host_count + 1, sizeof *view->shown);
     request_read(r, read_hosts, NULL);
 }

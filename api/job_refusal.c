@@ -77,23 +77,21 @@ static char *find_unusable(const json_t *stacks)
 }
 
 /* The first host none of whose stacks is known. */
-static char *find_unheard(const json_t *hosts, const json_t *stacks)
+static char *find_unheard(const struct presence *presence, const json_t *stacks)
 {
-    size_t h, s;
-    json_t *host, *stack;
-
-    json_array_foreach((json_t *)hosts, h, host)
-    {
-        const char *name = in_text_or_empty(host, "name");
-        bool known = json_is_true(json_object_get(host, "online"));
+    for (int h = 0; h < presence->host_count; h++) {
+        const struct presence_host *host = &presence->hosts[h];
+        bool known = host->online;
+        size_t s;
+        json_t *stack;
 
         json_array_foreach((json_t *)stacks, s, stack)
         {
-            known = known || strcmp(in_text_or_empty(stack, "host"), name) == 0;
+            known = known || strcmp(in_text_or_empty(stack, "host"), host->name) == 0;
         }
         if (!known) {
-            return xasprintf("host %.63s has not said what it can run: %.300s", name,
-                             in_text_or_empty(host, "cause"));
+            return xasprintf("host %.63s has not said what it can run: %.300s",
+                             host->name, host->cause ? host->cause : "");
         }
     }
     return NULL;
@@ -127,12 +125,12 @@ void refuse_job(struct request *r)
     const struct api_hooks *hooks = &r->api->hooks;
     const struct problem *first = &r->problems.items[0];
     json_t *stacks = hooks->stacks(hooks->arg);
-    json_t *hosts = hooks->hosts(hooks->arg, NULL);
+    struct presence *presence = hooks->presence(hooks->arg);
     const json_t *idle = r->problems.count == 1 ? without_device(first, stacks) : NULL;
     char *missing = are_unusable(&r->problems, stacks) ? find_unusable(stacks) : NULL;
 
     if (!missing) {
-        missing = find_unheard(hosts, stacks);
+        missing = find_unheard(presence, stacks);
     }
     if (idle) {
         reply_problem(r, PROBLEM_NO_DEVICE,
@@ -146,6 +144,6 @@ void refuse_job(struct request *r)
         reply_problems(r);
     }
     free(missing);
-    json_decref(hosts);
+    presence_unref(presence);
     json_decref(stacks);
 }

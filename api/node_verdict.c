@@ -32,9 +32,8 @@ struct view {
     const char *host; /* of the request */
     struct seen *devices;
     int count;
-    char (*there)[CASE_TITLE_SIZE]; /* its devices that are there now */
-    int there_count;
-    bool is_known, is_online; /* the host: in the configuration, connected */
+    struct presence *presence;
+    const struct presence_host *now; /* NULL: it is not in the configuration */
 };
 
 static void view_free(void *state)
@@ -42,7 +41,7 @@ static void view_free(void *state)
     struct view *view = state;
 
     free(view->devices);
-    free(view->there);
+    presence_unref(view->presence);
     free(view);
 }
 
@@ -76,12 +75,10 @@ static void take_screening(void *arg, const struct screening *s)
 
 static bool is_there(const struct view *view, const char *device)
 {
-    for (int i = 0; i < view->there_count; i++) {
-        if (strcmp(view->there[i], device) == 0) {
-            return true;
-        }
-    }
-    return !view->is_online && view->there_count == 0;
+    const struct presence_device *now = presence_default(view->presence, device);
+
+    return (now && now->host == view->now && now->there) || !view->now ||
+           (!view->now->online && view->now->there == 0);
 }
 
 /* What any cell says now outweighs what a screening said then. */
@@ -145,7 +142,7 @@ static void reply_as_json(struct request *r, const struct view *view)
     out_text(&out, "host", view->host);
     out_text(&out, "verdict", names[worst ? worst->verdict : NODE_UNVERIFIED]);
     out_text(&out, "cause", worst ? worst->cause : "no device of it is known");
-    out_bool(&out, "online", view->is_online);
+    out_bool(&out, "online", view->now && view->now->online);
     out_open(&out, "devices", '[');
     for (int i = 0; i < view->count; i++) {
         const struct seen *seen = &view->devices[i];
@@ -171,7 +168,7 @@ static enum err_code read_host(struct tx *tx, void *arg, struct err *err)
     if (devices_of_host(tx, view->host, take_device, view, err) != ERR_OK) {
         return err->code;
     }
-    if (view->count == 0 && !view->is_known) {
+    if (view->count == 0 && !view->now) {
         return unknown_host(tx, view->host, err);
     }
     for (int i = 0; i < view->count; i++) {
@@ -187,31 +184,13 @@ static enum err_code read_host(struct tx *tx, void *arg, struct err *err)
     return ERR_OK;
 }
 
-/* What only the loop knows: what is there now. */
-static void take_presence(struct view *view, struct api *api)
-{
-    const struct device_stack *devices;
-    int count = api->hooks.devices(api->hooks.arg, &devices);
-    json_t *hosts = api->hooks.hosts(api->hooks.arg, view->host);
-
-    view->is_known = json_array_size(hosts) > 0;
-    view->is_online = json_is_true(json_object_get(json_array_get(hosts, 0), "online"));
-    json_decref(hosts);
-    for (int k = 0; k < count; k++) {
-        if (devices[k].is_default && device_is_there(&devices[k]) &&
-            strcmp(devices[k].host, view->host) == 0) {
-            view->there = xgrow(view->there, view->there_count, sizeof *view->there);
-            copy_text(view->there[view->there_count++], CASE_TITLE_SIZE, devices[k].id);
-        }
-    }
-}
-
 void node_verdict_get(struct request *r)
 {
     struct view *view = xcalloc(1, sizeof *view);
 
     request_keep(r, view, view_free);
     view->host = r->arguments[0];
-    take_presence(view, r->api);
+    view->presence = r->api->hooks.presence(r->api->hooks.arg);
+    view->now = presence_host(view->presence, view->host);
     request_read(r, read_host, NULL);
 }

@@ -146,10 +146,6 @@ struct fleet_engine service_engine(struct service *service);
 /* The engine of the hosts is asked from now on; the fleet is there. */
 void service_open_engine(struct service *service);
 
-/* The configured hosts, as the fleet and their engine have them; ONLY as in fleet_hosts.
- * New reference. */
-json_t *service_hosts(const struct service *service, const char *only);
-
 /* Starts listening; returns an enum exit_code, with ERR filled where it is not 0. */
 int service_open_api(struct service *service, struct err *err);
 

@@ -2,6 +2,7 @@
  * struct api_hooks. */
 #include "daemon/base/clock.h"
 #include "daemon/fleet/fleet_foreign.h"
+#include "daemon/fleet/fleet_presence.h"
 #include "daemon/process/exit_code.h"
 #include "daemon/service.h"
 
@@ -166,11 +167,11 @@ static json_t *hook_stacks(void *arg)
     return fleet_stacks(s->fleet);
 }
 
-static json_t *hook_hosts(void *arg, const char *only)
+static struct presence *hook_presence(void *arg)
 {
     const struct service *s = arg;
 
-    return service_hosts(s, only);
+    return fleet_presence(s->fleet);
 }
 
 static json_t *hook_foreign(void *arg)
@@ -234,7 +235,7 @@ int service_open_api(struct service *s, struct err *err)
         .background = hook_background,
         .health = hook_health,
         .stacks = hook_stacks,
-        .hosts = hook_hosts,
+        .presence = hook_presence,
         .foreign = hook_foreign,
         .peers = hook_peers,
         .figures = hook_figures,

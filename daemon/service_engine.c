@@ -1,9 +1,7 @@
 /* What the service has for hosts that an engine starts: between the fleet and Slurm. */
-#include "daemon/base/json_in.h"
 #include "daemon/engine/slurm.h"
 #include "daemon/engine/slurm_launch.h"
 #include "daemon/fleet/fleet_engine.h"
-#include "daemon/fleet/fleet_facts.h"
 #include "daemon/service.h"
 
 static json_t *make_launch(void *arg, const json_t *host)
@@ -68,6 +66,21 @@ static bool has_agent(void *arg, const char *host)
     return fleet_has_agent(s->fleet, host);
 }
 
+static void heard(void *arg)
+{
+    const struct service *s = arg;
+
+    fleet_heard(s->fleet);
+}
+
+/* The fleet starts its first hosts before the engine is there. */
+static json_t *node(void *arg, const char *host)
+{
+    const struct service *s = arg;
+
+    return slurm_json(s->slurm, host);
+}
+
 struct fleet_engine service_engine(struct service *s)
 {
     s->slurm_name = slurm_name(s->config.data);
@@ -75,7 +88,8 @@ struct fleet_engine service_engine(struct service *s)
                                   .launch = make_launch,
                                   .started = agent_started,
                                   .ended = agent_ended,
-                                  .released = agent_released };
+                                  .released = agent_released,
+                                  .node = node };
 }
 
 void service_open_engine(struct service *s)
@@ -84,24 +98,12 @@ void service_open_engine(struct service *s)
                                        .hold = hold,
                                        .waits = tell_waiting,
                                        .ended = explain,
-                                       .has_agent = has_agent };
+                                       .has_agent = has_agent,
+                                       .heard = heard };
 
     if (!s->reads_only) {
         s->slurm = slurm_new(&s->loop, s->config.hosts, s->slurm_name,
                              (int64_t)s->config.slurm.every_seconds * 1000, &hooks);
+        fleet_heard(s->fleet);
     }
-}
-
-json_t *service_hosts(const struct service *s, const char *only)
-{
-    json_t *hosts = fleet_hosts(s->fleet, only), *host;
-    size_t i;
-
-    json_array_foreach(hosts, i, host)
-    {
-        json_t *node = slurm_json(s->slurm, in_text_or_empty(host, "name"));
-
-        json_object_set_new(host, "node", node ? node : json_null());
-    }
-    return hosts;
 }

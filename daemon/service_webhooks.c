@@ -47,7 +47,7 @@ void service_open_webhooks(struct service *s)
 
 void service_notice(struct service *s)
 {
-    json_t *hosts = fleet_hosts(s->fleet, NULL);
+    json_t *hosts = fleet_hosts(s->fleet);
     const char *cause = s->health.conditions[HEALTH_DATABASE].cause;
     bool looked = s->checked_ms && !s->check;
 

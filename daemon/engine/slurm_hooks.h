@@ -15,6 +15,8 @@ struct slurm_hooks {
     void (*ended)(void *arg, const char *host, const char *cause);
     /* Whether an agent of it is there, or one that starts or ends. */
     bool (*has_agent)(void *arg, const char *host);
+    /* What slurm_json says may be other than before. */
+    void (*heard)(void *arg);
 };
 
 #endif

@@ -212,6 +212,7 @@ void slurm_hosts_nodes_listed(struct slurm_hosts *s, int64_t now_ms, int64_t wal
     s->nodes_ms = now_ms;
     s->heard_ms = wall_ms;
     s->trouble[0] = '\0';
+    s->hooks.heard(s->hooks.arg);
 }
 
 void slurm_hosts_list_jobs(struct slurm_hosts *s)
@@ -306,6 +307,7 @@ void slurm_hosts_jobs_listed(struct slurm_hosts *s, int64_t began_ms, int64_t no
         maybe_answer(s, &s->hosts[i], began_ms);
     }
     hold_hosts(s, now_ms);
+    s->hooks.heard(s->hooks.arg);
 }
 
 void slurm_hosts_failed(struct slurm_hosts *s, const char *cause, int64_t now_ms)
@@ -315,6 +317,7 @@ void slurm_hosts_failed(struct slurm_hosts *s, const char *cause, int64_t now_ms
     }
     copy_text(s->trouble, sizeof s->trouble, cause);
     hold_hosts(s, now_ms);
+    s->hooks.heard(s->hooks.arg);
 }
 
 bool slurm_hosts_ask(struct slurm_hosts *s, const char *name, int64_t now_ms)

@@ -160,6 +160,7 @@ static void find_refusal(struct fleet_host *host)
     }
     copy_text(host->refusal, sizeof host->refusal, refused ? refused : "");
     free(refused);
+    fleet_look_at(host, clock_monotonic_ms());
 }
 
 /* Which devices each host has, now that HOST said which, and why not others.  False: it
@@ -228,6 +229,7 @@ static void take_hello(struct fleet_host *host, json_t *hello)
         copy_text(host->online ? host->refusal : host->cause, sizeof host->cause,
                   err.message);
         host->refused = hello;
+        fleet_look_at(host, clock_monotonic_ms());
         return;
     }
     json_decref(host->hello);
@@ -328,6 +330,7 @@ static void on_silent(void *arg, int64_t since_ms)
     } else {
         log_info("host %s: the agent answers again", host->name);
     }
+    fleet_look_at(host, clock_monotonic_ms());
 }
 
 static void on_noisy(void *arg, int64_t since_ms)
@@ -335,6 +338,7 @@ static void on_noisy(void *arg, int64_t since_ms)
     struct fleet_host *host = arg;
 
     host->noisy_ms = since_ms;
+    fleet_look_at(host, clock_monotonic_ms());
 }
 
 static void on_ending(void *arg, const char *cause, int64_t notice_ms)
@@ -554,7 +558,9 @@ void fleet_free(struct fleet *fleet)
         free(fleet->hosts[i].name);
         json_decref(fleet->hosts[i].hello);
         json_decref(fleet->hosts[i].refused);
+        json_decref(fleet->hosts[i].node);
     }
+    fleet_changed(fleet);
     free(fleet->hosts);
     free(fleet->standings);
     free(fleet->devices);

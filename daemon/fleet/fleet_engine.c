@@ -72,6 +72,17 @@ void fleet_explain(struct fleet *fleet, const char *name, const char *text)
     }
 }
 
+void fleet_heard(struct fleet *fleet)
+{
+    for (int i = 0; fleet && i < fleet->host_count; i++) {
+        json_decref(fleet->hosts[i].node);
+        fleet->hosts[i].node = NULL;
+    }
+    if (fleet) {
+        fleet_changed(fleet);
+    }
+}
+
 bool fleet_is_up(const struct fleet *fleet, const char *name)
 {
     const struct fleet_host *host = find(fleet, name);

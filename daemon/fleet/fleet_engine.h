@@ -25,6 +25,9 @@ void fleet_note(struct fleet *fleet, const char *host, const char *text);
  * `ended`; NULL: nothing more is known. */
 void fleet_explain(struct fleet *fleet, const char *host, const char *text);
 
+/* What `node` says may be other than before. */
+void fleet_heard(struct fleet *fleet);
+
 /* Whether HOST is online, is being started, or wants to be: what an engine asks its
  * scheduler about. */
 bool fleet_is_up(const struct fleet *fleet, const char *host);

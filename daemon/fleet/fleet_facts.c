@@ -79,6 +79,7 @@ static void add_devices(struct fleet *fleet, const struct fleet_host *host)
 /* Those that are online first, or can be. */
 void fleet_list_devices(struct fleet *fleet)
 {
+    fleet_changed(fleet);
     fleet->device_count = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int h = 0; h < fleet->host_count; h++) {
@@ -95,16 +96,21 @@ void fleet_look_at(struct fleet_host *host, int64_t now_ms)
 {
     enum fleet_state state = fleet_host_state(host, now_ms);
     bool released = is_released(host);
-    char text[FLEET_WORDS_SIZE];
     bool same = state == host->state && released == host->released;
+    bool is_new = state != host->state || !host->state_ms;
+    char text[FLEET_WORDS_SIZE], shown[FLEET_WORDS_SIZE];
 
-    if (state != host->state || !host->state_ms) {
+    if (is_new) {
         host->state = state;
         host->state_ms = clock_wall_ms();
     }
     host->released = released;
-    copy_text(host->shown, sizeof host->shown, fleet_host_cause(host, text));
-    wire_clean(host->shown); /* it may be cut */
+    copy_text(shown, sizeof shown, fleet_host_cause(host, text));
+    wire_clean(shown); /* it may be cut */
+    if (is_new || !same || strcmp(host->shown, shown) != 0) {
+        copy_text(host->shown, sizeof host->shown, shown);
+        fleet_changed(host->fleet);
+    }
     if (same) {
         return;
     }
@@ -261,16 +267,12 @@ static json_t *host_json(const struct fleet_host *host)
                      "cause", cause[0] ? cause : NULL);
 }
 
-json_t *fleet_hosts(const struct fleet *fleet, const char *only)
+json_t *fleet_hosts(const struct fleet *fleet)
 {
     json_t *list = json_array();
 
     for (int h = 0; h < fleet->host_count; h++) {
-        const struct fleet_host *host = &fleet->hosts[h];
-
-        if (!only || strcmp(only, host->name) == 0) {
-            json_array_append_new(list, host_json(host));
-        }
+        json_array_append_new(list, host_json(&fleet->hosts[h]));
     }
     return list;
 }

@@ -32,9 +32,9 @@ json_t *fleet_stacks(const struct fleet *fleet);
 json_t *fleet_stack_names(const struct fleet *fleet);
 
 /* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
- * cause being why it is not online, or what is wrong with it, or null.  ONLY: the one of
- * this name, NULL: all.  New reference. */
-json_t *fleet_hosts(const struct fleet *fleet, const char *only);
+ * cause being why it is not online, or what is wrong with it, or null.  New
+ * reference. */
+json_t *fleet_hosts(const struct fleet *fleet);
 
 /* Returns how many hosts the configuration has. */
 int fleet_count_hosts(const struct fleet *fleet, int *ret_online, int *ret_waiting);
@@ -56,7 +56,8 @@ bool fleet_recorded(const struct fleet *fleet);
 /* Rebuilds the list of devices from every host's last hello. */
 void fleet_list_devices(struct fleet *fleet);
 
-/* What is shown of HOST and its devices follows from what it is now (monotonic). */
+/* What is shown of HOST and its devices follows from what it is now (monotonic): to be
+ * called after each change of what fleet_host_state and fleet_host_cause look at. */
 void fleet_look_at(struct fleet_host *host, int64_t now_ms);
 
 #endif

@@ -47,11 +47,22 @@ static void tell(const struct fleet *fleet, const struct fleet_foreign *f, bool 
     free(list);
 }
 
+/* Which it says now and then. */
+static bool is_told(const struct fleet_foreign *f, const json_t *processes,
+                    const char *cause)
+{
+    bool same = json_is_array(processes) ? json_equal(f->processes, processes)
+                                         : f->processes == NULL;
+
+    return same && strncmp(f->cause, cause, sizeof f->cause - 1) == 0;
+}
+
 static void take(struct fleet *fleet, const struct fleet_host *host, const json_t *device)
 {
     const char *id = in_text_or_empty(device, "id");
     json_t *processes = json_object_get(device, "foreign");
     struct fleet_foreign *f = lookup_get(&fleet->foreign_of, id);
+    const char *cause = in_text_or_empty(device, "cause");
     bool was_used = is_used(f);
 
     if (fleet_claims_host(fleet, id) != host ||
@@ -66,13 +77,16 @@ static void take(struct fleet *fleet, const struct fleet_host *host, const json_
             xgrow(fleet->foreign, fleet->foreign_count, sizeof(struct fleet_foreign *));
         fleet->foreign[fleet->foreign_count++] = f;
         lookup_put(&fleet->foreign_of, f->device, f);
+    } else if (is_told(f, processes, cause)) {
+        return;
     }
+    fleet_changed(fleet);
     if (was_used != (json_array_size(processes) > 0)) {
         f->since_ms = clock_wall_ms();
     }
     json_decref(f->processes);
     f->processes = json_is_array(processes) ? json_incref(processes) : NULL;
-    copy_text(f->cause, sizeof f->cause, in_text_or_empty(device, "cause"));
+    copy_text(f->cause, sizeof f->cause, cause);
     tell(fleet, f, was_used);
 }
 
@@ -94,6 +108,7 @@ void fleet_foreign_forget(struct fleet *fleet, const struct fleet_host *host)
         struct fleet_foreign *f = fleet->foreign[i];
 
         if (fleet_claims_host(fleet, f->device) == host) {
+            fleet_changed(fleet);
             fleet->foreign[i] = fleet->foreign[--fleet->foreign_count];
             lookup_remove(&fleet->foreign_of, f->device);
             json_decref(f->processes);

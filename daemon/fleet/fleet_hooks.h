@@ -21,6 +21,9 @@ struct fleet_engine {
     /* The agent of HOST is let go: there is nothing to do, or it is held.  NULL is fine.
      */
     void (*released)(void *arg, const char *host);
+    /* What is shown of HOST there (new reference); NULL: nothing.  Asked again after
+     * fleet_heard.  NULL is fine. */
+    json_t *(*node)(void *arg, const char *host);
 };
 
 #endif

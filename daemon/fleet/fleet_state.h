@@ -14,10 +14,13 @@
 #include "daemon/fleet/fleet_policy.h"
 #include "daemon/jobs/case.h"
 #include "daemon/jobs/device.h"
+#include "daemon/jobs/presence.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/link/link_wire.h"
 #include "daemon/run/runner.h"
 #include "db/store.h"
+
+enum { FLEET_WORDS_SIZE = 320 };
 
 struct fleet_options {
     uv_loop_t *loop;
@@ -79,7 +82,9 @@ struct fleet_host {
     enum fleet_state state; /* as it was last looked at, */
     int64_t state_ms;       /* since then, wall clock; 0: it was not */
     bool released;          /* likewise: what is asked of its devices will be done */
-    char shown[256];        /* its cause, likewise */
+    char shown[FLEET_WORDS_SIZE]; /* its cause, likewise */
+    json_t *node; /* what its engine says of it; NULL: that was not asked since it heard
+                     something */
     struct link_events events; /* its deadline is its own */
 };
 
@@ -118,10 +123,19 @@ struct fleet {
     int foreign_count;
     struct lookup foreign_of; /* a device */
     char not_ready[512];
+    struct presence *presence; /* NULL: it is made when it is asked for */
+    bool presence_waits;       /* what the configuration said then */
     bool closing;
     int open_links;
     void (*closed)(void *arg);
     void *closed_arg;
 };
+
+/* What daemon/fleet/fleet_presence.h shows of FLEET is other than before. */
+static inline void fleet_changed(struct fleet *fleet)
+{
+    presence_unref(fleet->presence);
+    fleet->presence = NULL;
+}
 
 #endif

@@ -4,8 +4,6 @@
 
 #include "daemon/fleet/fleet_state.h"
 
-enum { FLEET_WORDS_SIZE = 320 };
-
 /* HOST is given more time than agents need: its launch command may stand in a queue. */
 bool fleet_host_may_queue(const struct fleet_host *host);
 

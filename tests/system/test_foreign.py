@@ -1,7 +1,9 @@
 """Devices that others use: left alone, or measured and marked.  The agents are imitations, and so is
 NVML: nothing of this was verified on a GPU yet."""
+import json
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -80,6 +82,20 @@ def test_a_device_that_others_use_is_left_alone(used):
     assert u.service.finish_job(job)["progress"]["runs_done"] == 8
     assert u.service.get(f"/v1/jobs/{job}")["waits_for"] == []
     assert f"device {USED} is used by others" in u.service.log.read_text()
+
+
+def test_what_is_shown_of_them_follows(used):
+    """Each of what agents and the configuration say is in the answers from then on."""
+    u = used({USED: OTHERS, FREE: []})
+    for said in ([], ["12 other"], OTHERS):
+        u.say({USED: said, FREE: []})
+        u.service.wait(lambda: u.foreign()[USED]["processes"] == said, f"{said} on the device")
+        assert u.foreign()[USED]["waits"] == bool(said)
+        assert u.service.get(f"/v1/devices/{USED}")["foreign"] == u.foreign()[USED]
+    settings = json.loads(u.service.config.read_text())
+    u.service.config.write_text(json.dumps({**settings, "foreign": "measure"}))
+    u.service.process.send_signal(signal.SIGHUP)
+    u.service.wait(lambda: not u.foreign()[USED]["waits"], "the configuration")
 
 
 def test_it_is_measured_where_that_is_configured(used):

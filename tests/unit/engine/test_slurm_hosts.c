@@ -21,6 +21,7 @@ struct fixture {
     struct slurm_hosts hosts;
     struct buf told;
     bool agents; /* every host has one */
+    int heard;
     int64_t now;
 };
 
@@ -54,6 +55,13 @@ static bool on_has_agent(void *arg, const char *host)
     return f->agents;
 }
 
+static void on_heard(void *arg)
+{
+    struct fixture *f = arg;
+
+    f->heard++;
+}
+
 static void check_told(struct fixture *f, const char *expected)
 {
     assert_string_equal(f->told.data ? f->told.data : "", expected);
@@ -66,7 +74,8 @@ static void begin(struct fixture *f)
                                        .hold = on_hold,
                                        .waits = on_waits,
                                        .ended = on_ended,
-                                       .has_agent = on_has_agent };
+                                       .has_agent = on_has_agent,
+                                       .heard = on_heard };
     json_t *json = json_loads(
         "[{\"name\":\"b\",\"engine\":\"slurm\"},"
         "{\"name\":\"plain\",\"launch\":[\"x\"]},"
@@ -405,9 +414,12 @@ static void test_what_the_api_says(void **state)
     check_json(&f,
                "{\"engine\":\"slurm\",\"node\":\"b\",\"state\":null,\"reason\":null,"
                "\"features\":[],\"gres\":null,\"job\":null,\"heard_at\":null}");
+    assert_int_equal(f.heard, 0);
     list_nodes(&f, "IDLE", "IDLE");
+    assert_int_equal(f.heard, 1);
     f.agents = true;
     list_one_job(&f, 4, "b", "RUNNING");
+    assert_int_equal(f.heard, 2);
     check_json(&f,
                "{\"engine\":\"slurm\",\"node\":\"b\",\"state\":\"IDLE\",\"reason\":null,"
                "\"features\":[\"x\",\"y\"],\"gres\":\"gpu:1\",\"job\":{\"id\":4,"
