@@ -12,9 +12,16 @@
 #include "api/render/nouns_json.h"
 #include "api/unknown.h"
 #include "daemon/base/choices.h"
+#include "daemon/base/mem.h"
 #include "db/dissent/device_list.h"
 #include "db/fleet.h"
 #include "db/screening/screenings.h"
+
+/* A device that is shown, as the database has it. */
+struct row {
+    struct device device; /* with attributes of its own */
+    char *attributes, *screening;
+};
 
 struct view {
     struct page page; /* of the list of devices */
@@ -25,8 +32,10 @@ struct view {
     struct choices dissenters;
     struct presence *presence;
     const char *only; /* NULL: all are shown */
-    int shown;
-    struct tx *tx; /* while it reads */
+    struct row *rows; /* by id; while it reads, as are these */
+    struct device_dissents *dissents;
+    int count;
+    struct tx *tx;
 };
 
 enum { DISSENTS_SHOWN = 100, DISSENTS_IN_TEXT = 8, DISSENTERS_MAX = 100000 };
@@ -46,49 +55,53 @@ static void show_dissent(void *arg, const struct dissenter *d)
 }
 
 /* In how many cases it dissents; for one device, in which. */
-static void dissents_json(struct view *view, const char *device)
+static enum err_code dissents_json(struct view *view, const struct device_dissents *d,
+                                   struct err *err)
 {
     struct json_out *out = &view->page.out;
-    int64_t cells = 0, dissents = 0;
-    struct err err;
+    enum err_code code = ERR_OK;
 
-    dissenters_of_device(view->tx, device, &cells, &dissents, &err);
-    out_int(out, "cells", cells);
-    out_int(out, "dissents", dissents);
+    out_int(out, "cells", d->cells);
+    out_int(out, "dissents", d->dissents);
     if (view->only) {
         out_open(out, "dissents_in", '[');
-        dissenters_each(view->tx, device, 0,
-                        view->as_text ? DISSENTS_IN_TEXT : DISSENTS_SHOWN, show_dissent,
-                        out, &err);
+        code = dissenters_each(view->tx, d->device, 0,
+                               view->as_text ? DISSENTS_IN_TEXT : DISSENTS_SHOWN,
+                               show_dissent, out, err);
         out_close(out, ']');
     }
+    return code;
 }
 
-static void show_screening(void *arg, const struct screening *s)
+static int by_id(const void *a, const void *b)
 {
-    struct json_out *out = arg;
-
-    out_open(out, "screening", '{');
-    out_text(out, "state", s->outcome[0] ? s->outcome : s->planned ? "measuring" : "due");
-    out_text(out, "reason", s->reason);
-    out_text(out, "text", s->words);
-    out_time(out, "since", s->at_ms);
-    out_json(out, "jobs", s->jobs);
-    out_name(out, "cause", s->cause);
-    out_json(out, "counts", s->counts[0] ? s->counts : "null");
-    out_time(out, "screened_at", s->ended_ms);
-    out_close(out, '}');
+    return strcmp(a, ((const struct row *)b)->device.id);
 }
 
-static void screening_json(struct view *view, const char *device)
+static void take_screening(void *arg, const struct screening *s)
 {
-    struct err err;
-    size_t before = view->page.out.buf.length;
+    struct view *view = arg;
+    struct row *row =
+        bsearch(s->device, view->rows, (size_t)view->count, sizeof *view->rows, by_id);
+    struct json_out out = JSON_OUT_INIT;
 
-    screenings_of_device(view->tx, device, show_screening, &view->page.out, &err);
-    if (view->page.out.buf.length == before) {
-        out_text(&view->page.out, "screening", NULL);
+    if (!row) {
+        return;
     }
+    out_open(&out, NULL, '{');
+    out_text(&out, "state",
+             s->outcome[0] ? s->outcome
+             : s->planned  ? "measuring"
+                           : "due");
+    out_text(&out, "reason", s->reason);
+    out_text(&out, "text", s->words);
+    out_time(&out, "since", s->at_ms);
+    out_json(&out, "jobs", s->jobs);
+    out_name(&out, "cause", s->cause);
+    out_json(&out, "counts", s->counts[0] ? s->counts : "null");
+    out_time(&out, "screened_at", s->ended_ms);
+    out_close(&out, '}');
+    row->screening = buf_detach(&out.buf, NULL);
 }
 
 /* Who else uses it, as far as its agent tells. */
@@ -149,17 +162,27 @@ static bool is_on_page(struct view *view, const struct device *device)
            page_takes(&view->page, "%" PRId64, view->number);
 }
 
-static void show_device(void *arg, const struct device *device)
+static void take_device(void *arg, const struct device *device)
 {
     struct view *view = arg;
-    struct json_out *out = &view->page.out;
-    const struct presence_device *now;
+    struct row *row;
 
     if (!view->only && !is_on_page(view, device)) {
         return;
     }
-    now = presence_default(view->presence, device->id);
-    view->shown++;
+    view->rows = xgrow(view->rows, view->count, sizeof *view->rows);
+    row = &view->rows[view->count++];
+    *row =
+        (struct row){ .device = *device, .attributes = xstrdup(device->attributes_json) };
+}
+
+static enum err_code show_row(struct view *view, int i, struct err *err)
+{
+    struct json_out *out = &view->page.out;
+    const struct row *row = &view->rows[i];
+    const struct device *device = &row->device;
+    const struct presence_device *now = presence_default(view->presence, device->id);
+
     out_open(out, NULL, '{');
     out_text(out, "id", device->id);
     out_text(out, "host", device->host);
@@ -170,13 +193,50 @@ static void show_device(void *arg, const struct device *device)
     out_bool(out, "online", now && now->online);
     out_text(out, "state", now ? now->host->state : "offline");
     out_text(out, "cause", now ? now->cause : "no host has it now");
-    out_json(out, "attributes", device->attributes_json);
-    dissents_json(view, device->id);
-    screening_json(view, device->id);
+    out_json(out, "attributes", row->attributes);
+    if (dissents_json(view, &view->dissents[i], err) != ERR_OK) {
+        return err->code;
+    }
+    out_json(out, "screening", row->screening);
     foreign_json(view, out, device->id);
     out_time(out, "first_seen_at", device->first_seen_ms);
     out_time(out, "last_seen_at", device->last_seen_ms);
     out_close(out, '}');
+    return ERR_OK;
+}
+
+/* What the database says of the rows beyond themselves: of those that are next to each
+ * other, at once. */
+static enum err_code complete_rows(struct tx *tx, struct view *view, struct err *err)
+{
+    int at_once = view->dissenting ? 1 : view->count;
+
+    view->dissents = xcalloc((size_t)view->count + 1, sizeof *view->dissents);
+    for (int i = 0; i < view->count; i++) {
+        view->dissents[i].device = view->rows[i].device.id;
+    }
+    for (int i = 0; i < view->count; i += at_once) {
+        struct device_dissents *first = &view->dissents[i];
+
+        if (dissenters_of_devices(tx, first, at_once, err) != ERR_OK ||
+            screenings_of_devices(tx, first->device, first[at_once - 1].device,
+                                  take_screening, view, err) != ERR_OK) {
+            return err->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static void release_rows(struct view *view)
+{
+    for (int i = 0; i < view->count; i++) {
+        free(view->rows[i].attributes);
+        free(view->rows[i].screening);
+    }
+    free(view->rows);
+    free(view->dissents);
+    view->rows = NULL;
+    view->dissents = NULL;
 }
 
 static void take_dissenter(void *arg, const char *device, int64_t cells)
@@ -185,18 +245,33 @@ static void take_dissenter(void *arg, const char *device, int64_t cells)
     choices_add(arg, device);
 }
 
-/* Those that may be on the page. */
+/* Those of the page. */
 static enum err_code read_page(struct tx *tx, struct view *view, struct err *err)
 {
-    list_open(&view->page.out);
     if (view->dissenting) {
         return dissenters_worst(tx, DISSENTERS_MAX, take_dissenter, &view->dissenters,
                                 err) == ERR_OK
-                   ? devices_each(tx, show_device, view, err)
+                   ? devices_each(tx, take_device, view, err)
                    : err->code;
     }
     view->number = view->before;
-    return devices_page(tx, view->before, page_rows(&view->page), show_device, view, err);
+    return devices_page(tx, view->before, page_rows(&view->page), take_device, view, err);
+}
+
+static enum err_code read_rows(struct tx *tx, struct view *view, struct err *err)
+{
+    enum err_code code = view->only
+                             ? devices_named(tx, view->only, take_device, view, err)
+                             : read_page(tx, view, err);
+
+    if (code == ERR_OK) {
+        code = complete_rows(tx, view, err);
+    }
+    for (int i = 0; i < view->count && code == ERR_OK; i++) {
+        code = show_row(view, i, err);
+    }
+    release_rows(view);
+    return code;
 }
 
 /* A page of all devices, or the one that the path names. */
@@ -207,13 +282,15 @@ static enum err_code read_devices(struct tx *tx, void *arg, struct err *err)
 
     view->as_text = r->format == FORMAT_TEXT;
     view->tx = tx;
-    if ((view->only ? devices_named(tx, view->only, show_device, view, err)
-                    : read_page(tx, view, err)) != ERR_OK) {
+    if (!view->only) {
+        list_open(&view->page.out);
+    }
+    if (read_rows(tx, view, err) != ERR_OK) {
         return err->code;
     }
     if (!view->only) {
         page_reply(r, &view->page);
-    } else if (view->shown == 0) {
+    } else if (view->count == 0) {
         return unknown_device(tx, view->only, err);
     } else {
         reply_json(r, 200, &view->page.out);

@@ -143,18 +143,83 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, i
     return query_end(&q, err);
 }
 
+/* A cell has a row of each device for each of its conditions and states. */
+static enum err_code count_cells(struct tx *tx, struct device_dissents *devices,
+                                 int count, struct err *err)
+{
+    struct query q;
+    int64_t last = 0;
+    int i = 0;
+
+    query_begin(&q, tx,
+                "SELECT c.id, x.device FROM cell c CROSS JOIN case_key k"
+                " ON k.number = c.case_key CROSS JOIN cell_device x ON x.cell = c.id"
+                " AND x.device BETWEEN ?1 AND ?2 WHERE NOT k.challenge"
+                " ORDER BY c.id, x.device",
+                devices[0].device, devices[count - 1].device);
+    while (query_step(&q)) {
+        int64_t cell = query_take_int(&q);
+        const char *device = query_borrow_text(&q);
+        int order = -1;
+
+        if (cell != last) {
+            i = 0;
+        }
+        last = cell;
+        while (i < count && (order = strcmp(devices[i].device, device)) < 0) {
+            i++;
+        }
+        if (order == 0) {
+            devices[i++].cells++;
+        }
+    }
+    return query_end(&q, err);
+}
+
+static enum err_code count_dissents(struct tx *tx, struct device_dissents *devices,
+                                    int count, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT x.device, count(*) FROM cell_dissenter x" MEASURED
+                " AND x.device BETWEEN ?1 AND ?2 GROUP BY x.device ORDER BY x.device",
+                devices[0].device, devices[count - 1].device);
+    for (int i = 0; query_step(&q);) {
+        const char *device = query_borrow_text(&q);
+        int64_t dissents = query_take_int(&q);
+
+        while (i < count && strcmp(devices[i].device, device) < 0) {
+            i++;
+        }
+        if (i < count && strcmp(devices[i].device, device) == 0) {
+            devices[i].dissents = dissents;
+        }
+    }
+    return query_end(&q, err);
+}
+
+enum err_code dissenters_of_devices(struct tx *tx, struct device_dissents *devices,
+                                    int count, struct err *err)
+{
+    for (int i = 0; i < count; i++) {
+        devices[i].cells = devices[i].dissents = 0;
+    }
+    if (count == 0 || count_cells(tx, devices, count, err) != ERR_OK) {
+        return count == 0 ? ERR_OK : err->code;
+    }
+    return count_dissents(tx, devices, count, err);
+}
+
 enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *ret_cells,
                                    int64_t *ret_dissents, struct err *err)
 {
-    *ret_cells = *ret_dissents = 0;
-    return tx_fetch(tx, TX_TARGETS(ret_cells, ret_dissents), err,
-                    /* A look into the key for each cell, instead of all its devices. */
-                    "SELECT (SELECT count(*) FROM cell c JOIN case_key k"
-                    " ON k.number = c.case_key WHERE NOT k.challenge AND EXISTS (SELECT 1"
-                    " FROM cell_device x WHERE x.cell = c.id AND x.device = ?1)),"
-                    " (SELECT count(*) FROM cell_dissenter x" MEASURED
-                    " AND x.device = ?1)",
-                    device);
+    struct device_dissents one = { .device = device };
+    enum err_code code = dissenters_of_devices(tx, &one, 1, err);
+
+    *ret_cells = one.cells;
+    *ret_dissents = one.dissents;
+    return code;
 }
 
 enum err_code dissenters_worst(struct tx *tx, int limit,

@@ -61,6 +61,16 @@ enum err_code dissenters_each(struct tx *tx, const char *device, int64_t from, i
 enum err_code dissenters_of_device(struct tx *tx, const char *device, int64_t *ret_cells,
                                    int64_t *ret_dissents, struct err *err);
 
+struct device_dissents {
+    const char *device;
+    int64_t cells, dissents; /* that it has runs of, and in which it dissents */
+};
+
+/* The same of DEVICES, which are in the order of their ids, each once.  Those in between
+ * are read, too: few, if these are next to each other. */
+enum err_code dissenters_of_devices(struct tx *tx, struct device_dissents *devices,
+                                    int count, struct err *err);
+
 /* The devices that are named in most cells, with how many, at most LIMIT. */
 enum err_code dissenters_worst(struct tx *tx, int limit,
                                void (*visit)(void *arg, const char *device,

@@ -173,6 +173,21 @@ enum err_code screenings_of_device(struct tx *tx, const char *device,
     return each(&q, visit, arg, err);
 }
 
+enum err_code screenings_of_devices(struct tx *tx, const char *first, const char *last,
+                                    void (*visit)(void *arg, const struct screening *s),
+                                    void *arg, struct err *err)
+{
+    struct query q;
+
+    query_begin(&q, tx,
+                "SELECT " SCREENING_COLUMNS
+                " FROM (SELECT max(number) AS newest FROM screening"
+                " WHERE device BETWEEN ? AND ? GROUP BY device) n"
+                " CROSS JOIN screening s ON s.number = n.newest",
+                first, last);
+    return each(&q, visit, arg, err);
+}
+
 enum err_code screenings_count(struct tx *tx, struct screening_figures *ret_figures,
                                struct err *err)
 {

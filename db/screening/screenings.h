@@ -53,6 +53,11 @@ enum err_code screenings_of_device(struct tx *tx, const char *device,
                                    void (*visit)(void *arg, const struct screening *s),
                                    void *arg, struct err *err);
 
+/* The same of each device from FIRST to LAST, in the order of ids. */
+enum err_code screenings_of_devices(struct tx *tx, const char *first, const char *last,
+                                    void (*visit)(void *arg, const struct screening *s),
+                                    void *arg, struct err *err);
+
 /* How many devices wait for jobs, how many are measured, and how many have each outcome
  * (of their newest). */
 struct screening_figures {

@@ -5,6 +5,7 @@
 
 #include "daemon/base/buf.h"
 #include "db/dissent/cell_devices.h"
+#include "db/dissent/device_list.h"
 #include "db/recurring/unattended.h"
 #include "db/tx.h"
 #include "db/views/classes.h"
@@ -119,6 +120,48 @@ static void test_named_and_cleared(void **state)
     assert_int_equal(counts[1], 1);
     assert_int_equal(fixture_cell(f, "ordered").verdict, VERDICT_VARIES);
     fixture_check_cells(f);
+}
+
+static enum err_code count_dissents(struct tx *tx, void *arg, struct err *err)
+{
+    struct device_dissents *devices = arg;
+    int count = 0;
+
+    while (devices[count].device) {
+        count++;
+    }
+    return dissenters_of_devices(tx, devices, count, err);
+}
+
+/* Each device has its own counts, whoever is asked for with it. */
+static void test_dissents_of_devices_at_once(void **state)
+{
+    struct fixture *f = *state;
+    struct device_dissents none[] = { { .device = NULL } };
+    struct device_dissents wrong[] = { { .device = "GPU-3" }, { .device = NULL } };
+    struct device_dissents all[] = { { .device = "A" },     { .device = "GPU-0" },
+                                     { .device = "GPU-3" }, { .device = "GPU-4" },
+                                     { .device = "GPU-5" }, { .device = "GPU-50" },
+                                     { .device = "GPU-7" }, { .device = "Z" },
+                                     { .device = NULL } };
+
+    insert_fleet_job(f);
+    for (int n = 0; n < (ROUNDS + 2) * DEVICES; n++) {
+        if (n / DEVICES < 2 || n % DEVICES != 4) {
+            store_nth(f, n); /* the fifth computes the control only */
+        }
+    }
+    fixture_read(f, count_dissents, none);
+    fixture_read(f, count_dissents, wrong);
+    assert_int_equal(wrong[0].cells, 2);
+    assert_int_equal(wrong[0].dissents, 1);
+    fixture_read(f, count_dissents, all);
+    for (int i = 0; all[i].device; i++) {
+        bool known = strncmp(all[i].device, "GPU-", 4) == 0 && strlen(all[i].device) == 5;
+
+        assert_int_equal(all[i].cells, !known ? 0 : all[i].device[4] == '4' ? 1 : 2);
+        assert_int_equal(all[i].dissents, strcmp(all[i].device, "GPU-3") == 0);
+    }
 }
 
 /* Faults of one device of a control are no race. */
@@ -422,6 +465,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_any_order_gives_the_same),
         STORE_TEST(test_named_and_cleared),
+        STORE_TEST(test_dissents_of_devices_at_once),
         STORE_TEST(test_a_wrong_device_is_no_control),
         STORE_TEST(test_one_of_two_devices_is_no_control),
         STORE_TEST(test_background_evidence_of_devices_that_disagree),
