@@ -465,29 +465,24 @@ int store_fd(const struct store *store)
     return store->event_fd;
 }
 
-static struct work *take(struct store *store, struct queue *queue)
+static struct queue take(struct store *store, struct queue *queue)
 {
-    struct work *list;
+    struct queue taken;
 
     pthread_mutex_lock(&store->lock);
-    list = work_of(queue->first);
+    taken = *queue;
     *queue = (struct queue){ NULL, NULL };
     pthread_mutex_unlock(&store->lock);
-    return list;
+    return taken;
 }
 
-/* LIST comes before what was completed since. */
-static void put_back(struct store *store, struct work *list)
+/* LEFT comes before what was completed since. */
+static void put_back(struct store *store, struct queue left)
 {
-    struct queued *last = &list->queued;
-
-    while (last->next) {
-        last = last->next;
-    }
     pthread_mutex_lock(&store->lock);
-    last->next = store->completed.first;
-    store->completed.first = &list->queued;
-    store->completed.last = store->completed.last ? store->completed.last : last;
+    left.last->next = store->completed.first;
+    store->completed.first = left.first;
+    store->completed.last = store->completed.last ? store->completed.last : left.last;
     pthread_mutex_unlock(&store->lock);
     eventfd_write(store->event_fd, 1);
 }
@@ -511,35 +506,33 @@ static struct work *call_back(struct store *store, struct work *list, int64_t un
     return NULL;
 }
 
+void store_dispatch_reads(struct store *store)
+{
+    call_back(store, work_of(take(store, &store->read).first), INT64_MAX);
+}
+
 /* Takes what is there now: what callbacks add is for the next turn of the loop, except
  * while closing, when there is no next turn.  Somebody waits for a read; a commit can end
  * thousands of writes, and then the loop has other turns in between. */
-void store_dispatch_reads(struct store *store)
-{
-    call_back(store, take(store, &store->read), INT64_MAX);
-}
-
 void store_dispatch(struct store *store)
 {
     eventfd_t ignored;
-    struct work *reads, *writes;
+    struct queue reads, writes;
 
     do {
         int64_t until_ns =
             store->stopping ? INT64_MAX : clock_monotonic_ns() + DISPATCH_NS;
+        struct work *left;
 
         eventfd_read(store->event_fd, &ignored);
         reads = take(store, &store->read);
         writes = take(store, &store->completed);
-        call_back(store, reads, INT64_MAX);
-        if (writes) {
-            struct work *left = call_back(store, writes, until_ns);
-
-            if (left) {
-                put_back(store, left);
-            }
+        call_back(store, work_of(reads.first), INT64_MAX);
+        left = call_back(store, work_of(writes.first), until_ns);
+        if (left) {
+            put_back(store, (struct queue){ &left->queued, writes.last });
         }
-    } while (store->stopping && (reads || writes));
+    } while (store->stopping && (reads.first || writes.first));
 }
 
 int store_pending(const struct store *store)
