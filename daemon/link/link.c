@@ -54,6 +54,7 @@ struct link {
     uv_timer_t ping;
     bool answers;     /* pings */
     int pings;        /* sent since anything was heard */
+    int64_t ping_ms;  /* monotonic: when the next one is due */
     int64_t heard_ms; /* wall clock */
     size_t said;      /* bytes of standard error since the last tick of `ping` */
     bool noisy;       /* that was told */
@@ -255,12 +256,42 @@ static void tell_noisy(struct link *link)
     }
 }
 
+static void ping_cb(uv_timer_t *timer);
+
+/* A ping has a time of its own, to which a loop that was late comes back: the pings of
+ * hundreds of agents, once they were late together, would stay together.  Two of one
+ * agent are half of that apart, or more. */
+static void wait_for_ping(struct link *link)
+{
+    int64_t every_ms = link->events->ping_ms ? link->events->ping_ms : PING_MS;
+    int64_t now_ms = clock_monotonic_ms();
+
+    while (link->ping_ms < now_ms + every_ms / 2) {
+        link->ping_ms += every_ms;
+    }
+    uv_update_time(link->loop);
+    uv_timer_start(&link->ping, ping_cb, (uint64_t)(link->ping_ms - now_ms), 0);
+}
+
+/* From one agent to the next, the time goes on by the golden section of what is between
+ * two pings. */
+static void start_pings(struct link *link)
+{
+    static uint16_t opened;
+    int64_t every_ms = link->events->ping_ms ? link->events->ping_ms : PING_MS;
+
+    link->ping_ms =
+        clock_monotonic_ms() - every_ms * (uint16_t)(opened++ * 40503U) / UINT16_MAX;
+    wait_for_ping(link);
+}
+
 /* Pings are counted, not seconds: where the loop itself stood still, what the agent said
  * meanwhile is yet to be read. */
 static void ping_cb(uv_timer_t *timer)
 {
     struct link *link = timer->data;
 
+    wait_for_ping(link);
     link->said = 0;
     stream_reader_pause(&link->err, false);
     agent_log_tick(&link->log, clock_monotonic_ms());
@@ -421,26 +452,16 @@ static void in_broken(void *arg, const char *cause)
     }
 }
 
-/* Hundreds of agents that were started at once are not pinged at once: from one to the
- * next, the phase goes on by the golden section. */
-static uint64_t ping_phase(uint64_t ping_ms)
-{
-    static uint16_t opened;
-
-    return ping_ms * (uint16_t)(opened++ * 40503U) / (UINT16_MAX + 1U) + 1;
-}
-
 static void watch(struct link *link, const struct child_pipes *pipes)
 {
     const struct link_events *events = link->events;
-    uint64_t ping_ms = (uint64_t)(events->ping_ms ? events->ping_ms : PING_MS);
 
     link->open_handles = 7;
     link->deadline.data = link->tell.data = link->ping.data = link;
     uv_timer_init(link->loop, &link->deadline);
     uv_timer_init(link->loop, &link->tell);
     uv_timer_init(link->loop, &link->ping);
-    uv_timer_start(&link->ping, ping_cb, ping_phase(ping_ms), ping_ms);
+    start_pings(link);
     if (events->hello_deadline_ms >= 0) {
         set_deadline(link, events->hello_deadline_ms ? events->hello_deadline_ms
                                                      : LINK_HELLO_MS);
