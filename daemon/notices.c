@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "daemon/base/health.h"
-#include "daemon/base/json_in.h"
 #include "daemon/base/log.h"
+#include "daemon/base/lookup.h"
 #include "daemon/base/mem.h"
 #include "daemon/jobs/case.h"
 #include "db/webhooks/notices.h"
@@ -20,12 +20,13 @@ struct seen {
 
 struct notices {
     struct store *store;
-    struct seen *hosts;
+    struct seen **hosts;
     int count;
-    bool reading, read; /* what was told before the start */
-    bool damaged;       /* as it was told */
-    bool telling;       /* it is being stored */
-    bool failing;       /* what was told last could not be stored */
+    struct lookup of_name; /* of these */
+    bool reading, read;    /* what was told before the start */
+    bool damaged;          /* as it was told */
+    bool telling;          /* it is being stored */
+    bool failing;          /* what was told last could not be stored */
 };
 
 struct notice {
@@ -45,7 +46,11 @@ struct notices *notices_new(struct store *store)
 
 void notices_free(struct notices *n)
 {
+    for (int i = 0; n && i < n->count; i++) {
+        free(n->hosts[i]);
+    }
     if (n) {
+        lookup_release(&n->of_name);
         free(n->hosts);
         free(n);
     }
@@ -53,18 +58,15 @@ void notices_free(struct notices *n)
 
 static struct seen *find(struct notices *n, const char *name)
 {
-    struct seen *new;
+    struct seen *seen = lookup_get(&n->of_name, name);
 
-    for (int i = 0; i < n->count; i++) {
-        if (strcmp(n->hosts[i].name, name) == 0) {
-            return &n->hosts[i];
-        }
+    if (!seen) {
+        n->hosts = xgrow(n->hosts, n->count, sizeof(struct seen *));
+        seen = n->hosts[n->count++] = xcalloc(1, sizeof *seen);
+        copy_text(seen->name, sizeof seen->name, name);
+        lookup_put(&n->of_name, seen->name, seen);
     }
-    n->hosts = xgrow(n->hosts, n->count, sizeof *n->hosts);
-    new = &n->hosts[n->count++];
-    *new = (struct seen){ .heard = false };
-    copy_text(new->name, sizeof new->name, name);
-    return new;
+    return seen;
 }
 
 static enum err_code store_notice(struct tx *tx, void *arg, struct err *err)
@@ -138,20 +140,21 @@ static void lost_were_read(void *arg, const struct err *result)
 
 /* HOST should have an agent, and has none.  One that is started has had none to lose:
  * while it is tried again, it is offline. */
-static bool is_away(const json_t *host)
+static bool is_away(const struct presence_host *host)
 {
-    const char *state = in_text_or_empty(host, "state");
+    const char *state = host->state;
 
-    return !json_is_true(json_object_get(host, "online")) &&
-           strcmp(state, "released") != 0 && strcmp(state, "waiting") != 0 &&
-           strcmp(state, "withheld") != 0 && strcmp(state, "starting") != 0;
+    return !host->online && strcmp(state, "released") != 0 &&
+           strcmp(state, "waiting") != 0 && strcmp(state, "withheld") != 0 &&
+           strcmp(state, "starting") != 0;
 }
 
-static void look_at(struct notices *n, const json_t *host, int64_t wall_ms, int64_t now)
+static void look_at(struct notices *n, const struct presence_host *host, int64_t wall_ms,
+                    int64_t now)
 {
-    struct seen *seen = find(n, in_text_or_empty(host, "name"));
-    bool online = json_is_true(json_object_get(host, "online")), away = is_away(host);
-    const char *cause = in_text_or_empty(host, "cause");
+    struct seen *seen = find(n, host->name);
+    bool online = host->online, away = is_away(host);
+    const char *cause = host->cause ? host->cause : "";
     int64_t patience = seen->heard ? NOTICES_AWAY_MS : NOTICES_UNHEARD_MS;
 
     seen->heard = seen->heard || online;
@@ -166,21 +169,18 @@ static void look_at(struct notices *n, const json_t *host, int64_t wall_ms, int6
     }
 }
 
-void notices_tick(struct notices *n, const json_t *hosts, const char *database,
-                  int64_t wall_ms, int64_t now)
+void notices_tick(struct notices *n, const struct presence *presence,
+                  const char *database, int64_t wall_ms, int64_t now)
 {
     struct err err;
-    size_t i;
-    json_t *host;
 
     if (!n->read) {
         n->reading = n->reading ||
                      store_read(n->store, read_lost, n, lost_were_read, &err) == ERR_OK;
         return;
     }
-    json_array_foreach((json_t *)hosts, i, host)
-    {
-        look_at(n, host, wall_ms, now);
+    for (int i = 0; i < presence->host_count; i++) {
+        look_at(n, &presence->hosts[i], wall_ms, now);
     }
     if (database && !n->telling && n->damaged != (database[0] != '\0')) {
         tell(n, NULL, database, wall_ms);

@@ -9,9 +9,9 @@
 #ifndef DAEMON_NOTICES_H
 #define DAEMON_NOTICES_H
 
-#include <jansson.h>
 #include <stdint.h>
 
+#include "daemon/jobs/presence.h"
 #include "db/store.h"
 
 struct notices;
@@ -21,11 +21,9 @@ enum { NOTICES_AWAY_MS = 10 * 1000, NOTICES_UNHEARD_MS = 60 * 1000 };
 struct notices *notices_new(struct store *store);
 void notices_free(struct notices *notices); /* after the store; NULL is fine */
 
-/* HOSTS is an array of {"name", "online", "state", "cause"}; DATABASE says what is wrong
- * with it, "": nothing, NULL: it was not looked at yet.  To be called about once a
- * second.
- */
-void notices_tick(struct notices *notices, const json_t *hosts, const char *database,
-                  int64_t now_wall_ms, int64_t now_monotonic_ms);
+/* Looks at the hosts of PRESENCE.  DATABASE says what is wrong with it, "": nothing,
+ * NULL: it was not looked at yet.  To be called about once a second. */
+void notices_tick(struct notices *notices, const struct presence *presence,
+                  const char *database, int64_t now_wall_ms, int64_t now_monotonic_ms);
 
 #endif

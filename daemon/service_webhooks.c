@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "daemon/base/clock.h"
+#include "daemon/fleet/fleet_presence.h"
 #include "daemon/service.h"
 #include "db/webhooks/outbox.h"
 
@@ -47,11 +48,11 @@ void service_open_webhooks(struct service *s)
 
 void service_notice(struct service *s)
 {
-    json_t *hosts = fleet_hosts(s->fleet);
+    struct presence *presence = fleet_presence(s->fleet);
     const char *cause = s->health.conditions[HEALTH_DATABASE].cause;
     bool looked = s->checked_ms && !s->check;
 
-    notices_tick(s->notices, hosts, cause[0] || looked ? cause : NULL, clock_wall_ms(),
+    notices_tick(s->notices, presence, cause[0] || looked ? cause : NULL, clock_wall_ms(),
                  clock_monotonic_ms());
-    json_decref(hosts);
+    presence_unref(presence);
 }

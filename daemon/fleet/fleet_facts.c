@@ -255,28 +255,6 @@ json_t *fleet_stack_names(const struct fleet *fleet)
     return hosts;
 }
 
-static json_t *host_json(const struct fleet_host *host)
-{
-    char text[FLEET_WORDS_SIZE];
-    const char *cause = fleet_host_cause(host, text);
-    char since[CLOCK_RFC3339_SIZE];
-
-    clock_rfc3339(host->state_ms, since);
-    return json_pack("{s:s, s:b, s:s, s:s, s:s?}", "name", host->name, "online",
-                     host->online, "state", fleet_state_name(host->state), "since", since,
-                     "cause", cause[0] ? cause : NULL);
-}
-
-json_t *fleet_hosts(const struct fleet *fleet)
-{
-    json_t *list = json_array();
-
-    for (int h = 0; h < fleet->host_count; h++) {
-        json_array_append_new(list, host_json(&fleet->hosts[h]));
-    }
-    return list;
-}
-
 int fleet_count_hosts(const struct fleet *fleet, int *ret_online, int *ret_waiting)
 {
     *ret_online = *ret_waiting = 0;

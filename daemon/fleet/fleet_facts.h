@@ -31,11 +31,6 @@ json_t *fleet_stacks(const struct fleet *fleet);
  * array by the host's name; null for one that never said hello.  New reference. */
 json_t *fleet_stack_names(const struct fleet *fleet);
 
-/* Array of the hosts of the configuration: {"name","online","state","since","cause"}, the
- * cause being why it is not online, or what is wrong with it, or null.  New
- * reference. */
-json_t *fleet_hosts(const struct fleet *fleet);
-
 /* Returns how many hosts the configuration has. */
 int fleet_count_hosts(const struct fleet *fleet, int *ret_online, int *ret_waiting);
 

@@ -8,6 +8,7 @@
 #include "daemon/config/hosts.h"
 #include "daemon/fleet/fleet_engine.h"
 #include "daemon/fleet/fleet_presence.h"
+#include "daemon/fleet/fleet_words.h"
 #include "daemon/jobs/scheduler.h"
 #include "daemon/run/runner.h"
 #include "tests/unit/db/store_fixture.h"
@@ -103,37 +104,33 @@ static void tick(struct test *t, int64_t later_ms)
 }
 
 /* What the API shows is what is so. */
-static void check_presence(const struct test *t, const json_t *hosts)
+static void check_presence(const struct test *t)
 {
     struct presence *p = fleet_presence(t->fleet);
-    json_t *host;
-    size_t i;
 
-    assert_int_equal(p->host_count, json_array_size(hosts));
-    json_array_foreach((json_t *)hosts, i, host)
-    {
-        const char *cause = json_string_value(json_object_get(host, "cause"));
+    assert_int_equal(p->host_count, t->fleet->host_count);
+    for (int i = 0; i < p->host_count; i++) {
+        const struct fleet_host *host = &t->fleet->hosts[i];
+        char cause[FLEET_WORDS_SIZE];
 
-        assert_int_equal(p->hosts[i].online,
-                         json_is_true(json_object_get(host, "online")));
-        assert_string_equal(p->hosts[i].state,
-                            json_string_value(json_object_get(host, "state")));
+        assert_int_equal(p->hosts[i].online, host->online);
+        assert_string_equal(p->hosts[i].state, fleet_state_name(host->state));
         assert_string_equal(p->hosts[i].cause ? p->hosts[i].cause : "",
-                            cause ? cause : "");
+                            fleet_host_cause(host, cause));
     }
     presence_unref(p);
 }
 
-/* The member KEY of the first host; borrowed until the next call. */
+/* The state of the first host, or its cause; borrowed until the next call. */
 static const char *shown(struct test *t, const char *key)
 {
     static char text[512];
-    json_t *hosts = fleet_hosts(t->fleet);
-    const char *value = json_string_value(json_object_get(json_array_get(hosts, 0), key));
+    struct presence *p = fleet_presence(t->fleet);
+    const char *value = strcmp(key, "state") == 0 ? p->hosts[0].state : p->hosts[0].cause;
 
-    check_presence(t, hosts);
+    check_presence(t);
     snprintf(text, sizeof text, "%s", value ? value : "");
-    json_decref(hosts);
+    presence_unref(p);
     return text;
 }
 

@@ -22,12 +22,14 @@ static void settle(struct fixture *f)
 static void tick_in(struct fixture *f, struct notices *n, const char *state,
                     const char *database, int64_t now)
 {
-    json_t *hosts =
-        json_pack("[{s:s, s:b, s:s, s:s}]", "name", "far", "online",
-                  strcmp(state, "online") == 0, "state", state, "cause", "no way");
+    char cause[] = "no way";
+    struct presence_host host = { .name = "far",
+                                  .state = state,
+                                  .online = strcmp(state, "online") == 0,
+                                  .cause = cause };
+    const struct presence presence = { .hosts = &host, .host_count = 1 };
 
-    notices_tick(n, hosts, database, 1000 + now, now);
-    json_decref(hosts);
+    notices_tick(n, &presence, database, 1000 + now, now);
     settle(f);
 }
 
