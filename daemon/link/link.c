@@ -53,6 +53,7 @@ struct link {
     uv_timer_t tell;     /* calls `closed` from the loop */
     uv_timer_t ping;
     bool answers;     /* pings */
+    bool spoke;       /* since the last tick of `ping`: it need not be asked */
     int pings;        /* sent since anything was heard */
     int64_t ping_ms;  /* monotonic: when the next one is due */
     int64_t heard_ms; /* wall clock */
@@ -299,6 +300,10 @@ static void ping_cb(uv_timer_t *timer)
     if (!link->answers) {
         return;
     }
+    if (link->spoke) {
+        link->spoke = false;
+        return;
+    }
     if (link->pings >= PINGS_GONE) {
         fail(link, "it does not answer: nothing was heard in %d pings", link->pings);
         return;
@@ -385,6 +390,7 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     if (strcmp(name, "ending") == 0) {
         return take_ending(link, event, err);
     }
+    link->spoke = link->spoke || strcmp(name, "pong") != 0;
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }
 
