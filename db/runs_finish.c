@@ -251,6 +251,12 @@ static bool are_same(const struct inputs *a, const struct inputs *b)
            strcmp(a->words, b->words) == 0;
 }
 
+/* Nobody says otherwise, so one more that says DIGEST changes nothing. */
+static bool agrees(const struct inputs *inputs, const char *digest)
+{
+    return !inputs->contested && !inputs->words[0] && strcmp(inputs->digest, digest) == 0;
+}
+
 /* All runs of a case compute from the same inputs, whatever the variant, device or
  * environment: a completed run with others than those of the case becomes `invalid`.  It
  * has its say in which these are, and then others may be the ones to refuse. */
@@ -264,7 +270,11 @@ static enum err_code check_inputs(struct finishing *f, struct err *err)
     }
     if (case_inputs_load(f->tx, f->siblings, &before, err) != ERR_OK ||
         case_inputs_add(f->tx, f->siblings, run->input_digest, run->device, run->id,
-                        err) != ERR_OK ||
+                        err) != ERR_OK) {
+        return err->code;
+    }
+    f->inputs = before;
+    if (!agrees(&before, run->input_digest) &&
         case_inputs_load(f->tx, f->siblings, &f->inputs, err) != ERR_OK) {
         return err->code;
     }
