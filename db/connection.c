@@ -248,16 +248,14 @@ static enum err_code claim_file(struct tx *tx, struct err *err)
     return rc == SQLITE_OK ? ERR_OK : tx_error(tx->db, rc, err);
 }
 
-/* The pages that hundreds of devices change in turn fit in 16 MB: so much is kept, and is
- * in the log before it goes to the database, once.  More would cost more: SQLite looks at
- * each page that it keeps after a commit. */
+/* The pages that hundreds of devices change in turn fit in 16 MB.  More would cost more:
+ * SQLite looks at each page that it keeps after a commit. */
 static enum err_code set_up_writer(struct tx *tx, struct err *err)
 {
     int rc = sqlite3_exec(tx->db,
                           "PRAGMA journal_mode = WAL;"
                           "PRAGMA synchronous = FULL;"
-                          "PRAGMA wal_autocheckpoint = 4096;"
-                          "PRAGMA journal_size_limit = 16777216;"
+                          "PRAGMA journal_size_limit = 8388608;"
                           "PRAGMA cache_size = -16384;"
                           "PRAGMA secure_delete = OFF;"
                           "PRAGMA foreign_keys = OFF;",
