@@ -274,7 +274,8 @@ def scale(result):
         + table(["the store alone", "runs", "runs/s", "results/s", "µs of processors a run"], stores) + "\n"
         + table(["latency, ms", "idle p50", "idle p99", *(f"p99 during {job}" for job in asked)], paths) + "\n"
         + table(["start", "listens after, s", "all hosts online", "ready", "processor, s", "MB"], starts)
-        + "\nOn two processors the agents, the service and who measures share them; the figures are of one machine on one day.\n")
+        + "\nOn two processors the agents, the service and who measures share them; the figures are of one machine on one day. While the "
+        f"steady rate was measured, other machines of the same host took {found['a steady rate']['stolen_percent']} % of the processors.\n")
     return ("Thousands of devices are one service's, and each of their results is stored once", verdict(
         failures_of(result), f"{number(result['devices'])} devices, {number(found['accounts']['runs_stored'])} runs, 0 lost or doubled"), text,
         "A network between service and agents. Real workers, which take longer than their results. Traces and logs.")
