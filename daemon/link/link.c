@@ -25,6 +25,7 @@ enum {
     PING_MS = 500,
     PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
     PINGS_GONE = 60,
+    UNASKED_MOST = 3,   /* of an agent that speaks: it, too, ends when it hears nothing */
     SAID_MAX = 4 << 20, /* bytes of standard error between two pings */
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
@@ -54,6 +55,7 @@ struct link {
     uv_timer_t ping;
     bool answers;     /* pings */
     bool spoke;       /* since the last tick of `ping`: it need not be asked */
+    int unasked;      /* ticks of `ping` since the last one that was sent */
     int pings;        /* sent since anything was heard */
     int64_t ping_ms;  /* monotonic: when the next one is due */
     int64_t heard_ms; /* wall clock */
@@ -300,10 +302,13 @@ static void ping_cb(uv_timer_t *timer)
     if (!link->answers) {
         return;
     }
-    if (link->spoke) {
+    if (link->spoke && link->unasked < UNASKED_MOST) {
         link->spoke = false;
+        link->unasked++;
         return;
     }
+    link->spoke = false;
+    link->unasked = 0;
     if (link->pings >= PINGS_GONE) {
         fail(link, "it does not answer: nothing was heard in %d pings", link->pings);
         return;

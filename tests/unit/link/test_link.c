@@ -469,6 +469,25 @@ static void test_an_agent_that_answers_late(void **state)
     events.ping_ms = 0;
 }
 
+/* It hears something now and then, however much it says. */
+static void test_an_agent_that_speaks_is_pinged(void **state)
+{
+    struct fixture f = { .runs = 1 };
+
+    (void)state;
+    events.ping_ms = 200;
+    run_script(&f, PINGS_HELLO
+               "read line; " SAY("{\"event\":\"started\",\"run\":\"R1\",\"pid\":1,"
+                                 "\"process_start\":1}")
+               "while :; do " SAY("{\"event\":\"worker\",\"run\":\"R1\",\"data\":{}}")
+               "sleep 0.02; done & read line; kill $!;"
+               " case $line in *ping*) exit 4;; esac; exit 5");
+    assert_non_null(strstr(f.seen.data, "closed(exit status 4)"));
+    assert_null(strstr(f.seen.data, "silent"));
+    buf_release(&f.seen);
+    events.ping_ms = 0;
+}
+
 static void test_closing(void **state)
 {
     static const char *const scripts[] = {
@@ -573,6 +592,7 @@ int main(void)
         cmocka_unit_test(test_a_run_that_checks_itself),
         cmocka_unit_test(test_an_agent_that_does_not_answer),
         cmocka_unit_test(test_an_agent_that_answers_late),
+        cmocka_unit_test(test_an_agent_that_speaks_is_pinged),
         cmocka_unit_test(test_closing),
         cmocka_unit_test(test_an_agent_that_does_not_read),
         cmocka_unit_test(test_an_agent_that_cannot_be_started),
