@@ -194,19 +194,20 @@ struct candidates {
     int count;
 };
 
-/* The devices that have runs left are found once, not once for each screening: the survey
- * of a large fleet has thousands of both.  Of jobs, few are open. */
+/* The devices that have runs left, and the plans that have open jobs, are found once, not
+ * once for each screening: the survey of a large fleet has thousands of all. */
 static enum err_code load_candidates(struct tx *tx, int64_t after, int limit,
                                      struct candidates *found, struct err *err)
 {
     struct query q;
 
     query_begin(&q, tx,
-                "SELECT s.number, s.at_ms, s.device, EXISTS (SELECT 1 FROM job j"
+                "SELECT s.number, s.at_ms, s.device, s.planned_ms IN"
+                " (SELECT o.planned_ms FROM job j"
                 " CROSS JOIN screening_job t ON t.job = j.number"
                 " CROSS JOIN screening o ON o.number = t.screening"
                 " WHERE j.state IN ('queued', 'running')"
-                " AND o.planned_ms = s.planned_ms),"
+                " AND o.planned_ms IS NOT NULL),"
                 " EXISTS (SELECT 1 FROM screening_job t JOIN job j ON j.number = t.job"
                 " WHERE t.screening = s.number AND j.state = 'cancelled')"
                 " FROM screening s INDEXED BY screening_open WHERE s.outcome IS NULL"
