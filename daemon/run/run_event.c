@@ -16,6 +16,7 @@ enum {
     DIGEST_DIGITS = DIGEST_TEXT_SIZE - 1,
     BITS_DIGITS = BITS_TEXT_SIZE - 1,
     ALGORITHM_MAX = CASE_TITLE_SIZE - 1,
+    SEVERAL_MAX = 256, /* iterations in an event */
     RECORD_FIELDS = 3,
     DATA_MAX = (TENSOR_CHUNK_MAX + 2) / 3 * 4, /* of base64 */
     MS_MAX = 7 * 24 * 3600 * 1000              /* no run may last longer */
@@ -271,7 +272,7 @@ static const struct in_member iterations_members[] = {
     { "digest", IN_HEX, AT(event.digest), .most = DIGEST_DIGITS },
     { BITS(weight_sum), .check = check_finite },
     { BITS(loss), .flags = IN_NULLABLE, .check = check_finite },
-    { "ms", IN_ARRAY, AT(all_ms), .least = 1, .item = &one_ms },
+    { "ms", IN_ARRAY, AT(all_ms), .least = 1, .most = SEVERAL_MAX, .item = &one_ms },
     { ALGORITHM },
 };
 static const struct in_shape iterations_shape = IN_SHAPE(iterations_members, NULL);

@@ -56,7 +56,7 @@ static void test_wrong_ones(void **state)
     } cases[] = {
         { "ms", "[1,1,1,1]", "more iterations than the 3 that were asked for" },
         { "ms", "[1,1]", "2 of 3 iterations" },
-        { "ms", "[]", "iteration 0: ms must be an array that is not empty" },
+        { "ms", "[]", "iteration 0: ms must be an array of 1 to 256" },
         { "ms", "1.5", "iteration 0: ms must be an array" },
         { "ms", "[1,-1,1]", "iteration 0: ms/1 must be a number from 0 to 604800000" },
         { "ms", "[1,1,null]", "iteration 0: ms/2 must be a number" },
@@ -299,6 +299,27 @@ static void test_nothing_depends_on_the_form(void **state)
     assert_true(completed > 200);
 }
 
+/* No line costs the service more than its length. */
+static void test_no_more_than_an_agent_holds(void **state)
+{
+    (void)state;
+    for (int count = 256; count <= 257; count++) {
+        json_t *event = several("[1]"), *ms = json_object_get(event, "ms");
+        struct run_judge judge;
+        struct run_result result;
+        struct run_record run;
+
+        while ((int)json_array_size(ms) < count) {
+            json_array_append_new(ms, json_integer(1));
+        }
+        run = judged(&judge, event, &result);
+        assert_string_equal(
+            run.cause, count == 256 ? "more iterations than the 3 that were asked for"
+                                    : "iteration 0: ms must be an array of 1 to 256");
+        run_judge_release(&judge);
+    }
+}
+
 /* The agent cannot know where the run begins and ends for its judge. */
 static void test_out_of_place(void **state)
 {
@@ -345,6 +366,7 @@ int main(void)
         cmocka_unit_test(test_three_in_one_event),
         cmocka_unit_test(test_wrong_ones),
         cmocka_unit_test(test_nothing_depends_on_the_form),
+        cmocka_unit_test(test_no_more_than_an_agent_holds),
         cmocka_unit_test(test_out_of_place),
         cmocka_unit_test(test_a_worker_that_says_several),
     };
