@@ -25,7 +25,6 @@ enum {
     PING_MS = 500,
     PINGS_SILENT = 3, /* without an answer: the owner is told; and it counts as gone */
     PINGS_GONE = 60,
-    UNASKED_MOST = 3,   /* of an agent that speaks: it, too, ends when it hears nothing */
     SAID_MAX = 4 << 20, /* bytes of standard error between two pings */
     SILENT_GRACE_MS = 1,
     CAUSE_SIZE = 512
@@ -54,8 +53,6 @@ struct link {
     uv_timer_t tell;     /* calls `closed` from the loop */
     uv_timer_t ping;
     bool answers;     /* pings */
-    bool spoke;       /* since the last tick of `ping`: it need not be asked */
-    int unasked;      /* ticks of `ping` since the last one that was sent */
     int pings;        /* sent since anything was heard */
     int64_t ping_ms;  /* monotonic: when the next one is due */
     int64_t heard_ms; /* wall clock */
@@ -269,7 +266,7 @@ static void wait_for_ping(struct link *link)
     int64_t every_ms = link->events->ping_ms ? link->events->ping_ms : PING_MS;
     int64_t now_ms = clock_monotonic_ms();
 
-    while (link->ping_ms < now_ms + every_ms / 2) {
+    while (link->ping_ms <= now_ms + every_ms / 2) {
         link->ping_ms += every_ms;
     }
     uv_update_time(link->loop);
@@ -302,17 +299,11 @@ static void ping_cb(uv_timer_t *timer)
     if (!link->answers) {
         return;
     }
-    if (link->spoke && link->unasked < UNASKED_MOST) {
-        link->spoke = false;
-        link->unasked++;
-        return;
-    }
-    link->spoke = false;
-    link->unasked = 0;
     if (link->pings >= PINGS_GONE) {
         fail(link, "it does not answer: nothing was heard in %d pings", link->pings);
         return;
     }
+    /* However much it says: it ends when it hears nothing. */
     send_command(link, link_command_ping());
     if (++link->pings == PINGS_SILENT) {
         tell_silent(link, link->heard_ms);
@@ -395,7 +386,6 @@ static enum err_code take_event(struct link *link, const json_t *event, struct e
     if (strcmp(name, "ending") == 0) {
         return take_ending(link, event, err);
     }
-    link->spoke = link->spoke || strcmp(name, "pong") != 0;
     return link_runs_event(&link->runs, name, event, link->events, link->arg, err);
 }
 
