@@ -87,7 +87,8 @@ static enum err_code judge(struct tx *tx, const struct view *view, struct seen *
 {
     int64_t cells = 0, dissents = 0;
 
-    if (screenings_of_device(tx, seen->device, take_screening, seen, err) != ERR_OK ||
+    if (screenings_of_devices(tx, seen->device, seen->device, take_screening, seen,
+                              err) != ERR_OK ||
         dissenters_of_device(tx, seen->device, &cells, &dissents, err) != ERR_OK) {
         return err->code;
     }

@@ -160,19 +160,6 @@ enum err_code screenings_each_due(struct tx *tx, int limit,
     return each(&q, visit, arg, err);
 }
 
-enum err_code screenings_of_device(struct tx *tx, const char *device,
-                                   void (*visit)(void *arg, const struct screening *s),
-                                   void *arg, struct err *err)
-{
-    struct query q;
-
-    query_begin(&q, tx,
-                "SELECT " SCREENING_COLUMNS
-                " FROM screening s WHERE s.device = ? ORDER BY s.number DESC LIMIT 1",
-                device);
-    return each(&q, visit, arg, err);
-}
-
 enum err_code screenings_of_devices(struct tx *tx, const char *first, const char *last,
                                     void (*visit)(void *arg, const struct screening *s),
                                     void *arg, struct err *err)

@@ -48,12 +48,7 @@ enum err_code screenings_each_due(struct tx *tx, int limit,
                                   void (*visit)(void *arg, const struct screening *s),
                                   void *arg, struct err *err);
 
-/* The newest of DEVICE; none if there is none. */
-enum err_code screenings_of_device(struct tx *tx, const char *device,
-                                   void (*visit)(void *arg, const struct screening *s),
-                                   void *arg, struct err *err);
-
-/* The same of each device from FIRST to LAST, in the order of ids. */
+/* The newest of each device from FIRST to LAST, in the order of ids, that has one. */
 enum err_code screenings_of_devices(struct tx *tx, const char *first, const char *last,
                                     void (*visit)(void *arg, const struct screening *s),
                                     void *arg, struct err *err);
