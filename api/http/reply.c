@@ -21,7 +21,7 @@
 void etag_of(const char *body, size_t length, char ret_etag[ETAG_SIZE])
 {
     snprintf(ret_etag, ETAG_SIZE, "\"%016llx\"",
-             (unsigned long long)hash_bytes(body, length));
+             (unsigned long long)hash_long(body, length));
 }
 
 /* What may stand BEFORE a tag that counts, in addition to the beginning. */

@@ -36,7 +36,9 @@ void buf_puts(struct buf *buf, const char *text)
 
 void buf_putc(struct buf *buf, char c)
 {
-    buf_add(buf, &c, 1);
+    reserve(buf, 1);
+    buf->data[buf->length++] = c;
+    buf->data[buf->length] = '\0';
 }
 
 void buf_printf(struct buf *buf, const char *format, ...)
@@ -44,16 +46,21 @@ void buf_printf(struct buf *buf, const char *format, ...)
     va_list args;
     int length;
 
+    reserve(buf, 0);
     va_start(args, format);
-    length = vsnprintf(NULL, 0, format, args);
+    length =
+        vsnprintf(buf->data + buf->length, buf->capacity - buf->length, format, args);
     va_end(args);
     if (length <= 0) {
+        buf->data[buf->length] = '\0';
         return;
     }
-    reserve(buf, (size_t)length);
-    va_start(args, format);
-    vsnprintf(buf->data + buf->length, (size_t)length + 1, format, args);
-    va_end(args);
+    if ((size_t)length >= buf->capacity - buf->length) {
+        reserve(buf, (size_t)length);
+        va_start(args, format);
+        vsnprintf(buf->data + buf->length, (size_t)length + 1, format, args);
+        va_end(args);
+    }
     buf->length += (size_t)length;
 }
 

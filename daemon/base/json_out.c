@@ -138,10 +138,22 @@ void out_name(struct json_out *out, const char *key, const char *value)
     out_text(out, key, value[0] ? value : NULL);
 }
 
+/* Pages have thousands of numbers, and printf takes its time. */
 void out_int(struct json_out *out, const char *key, int64_t value)
 {
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    char digits[20];
+    size_t at = sizeof digits;
+
     begin(out, key);
-    buf_printf(&out->buf, "%" PRId64, value);
+    do {
+        digits[--at] = (char)('0' + left % 10);
+        left /= 10;
+    } while (left);
+    if (value < 0) {
+        buf_putc(&out->buf, '-');
+    }
+    buf_add(&out->buf, digits + at, sizeof digits - at);
 }
 
 void out_real(struct json_out *out, const char *key, double value)

@@ -2,17 +2,20 @@
  * for any bytes. */
 #include "daemon/base/json_out.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "daemon/base/array.h"
 #include "daemon/base/text.h"
 
 static void test_structure(void **state)
@@ -40,6 +43,23 @@ static void test_structure(void **state)
                         "{\"a\":[],\"b\":[-1,null,{}],\"c\":true,\"d\":null,\"e\":null,"
                         "\"f\":12.000345,\"g\":null,\"h\":{\"x\":1}}");
     buf_release(&out.buf);
+}
+
+static void test_integers(void **state)
+{
+    const int64_t values[] = { 0,         9,         10,           -10, 1700000000123,
+                               INT64_MAX, INT64_MIN, INT64_MIN + 1 };
+
+    (void)state;
+    for (int i = 0; i < COUNT_OF(values); i++) {
+        struct json_out out = JSON_OUT_INIT;
+        char text[32];
+
+        out_int(&out, NULL, values[i]);
+        snprintf(text, sizeof text, "%" PRId64, values[i]);
+        assert_string_equal(out.buf.data, text);
+        buf_release(&out.buf);
+    }
 }
 
 static void test_null_where_it_is_not_known(void **state)
@@ -132,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_structure),
+        cmocka_unit_test(test_integers),
         cmocka_unit_test(test_null_where_it_is_not_known),
         cmocka_unit_test(test_any_bytes_give_valid_json),
         cmocka_unit_test(test_utf8_stays),
