@@ -151,6 +151,15 @@ enum err_code case_inputs_load(struct tx *tx, int64_t siblings, struct inputs *r
 enum err_code case_inputs_add(struct tx *tx, int64_t siblings, const char *digest,
                               const char *device, const char *run, struct err *err)
 {
+    if (tx_run(tx, err,
+               "UPDATE case_input SET runs = runs + 1 WHERE siblings = ?"
+               " AND digest = ? AND device = ? AND run < ?",
+               siblings, digest, device, run) != ERR_OK) {
+        return err->code;
+    }
+    if (sqlite3_changes64(tx->db) > 0) {
+        return ERR_OK; /* as good as always: ids grow */
+    }
     /* Not in one: SQLite looks for the run even where it stays the same, and it may have
      * been deleted. */
     return tx_run(tx, err,

@@ -60,39 +60,49 @@ static bool sums_belong(const struct run_record *run, const struct run_digest *d
     return run->distinct_digests == 1 || digest->first_iteration == run->iterations - 1;
 }
 
+/* After its row was made or counted up by RUNS. */
+static enum err_code look_at_digest(struct tx *tx, struct cell_row *row,
+                                    const char *digest, int64_t runs, struct err *err)
+{
+    struct digest_counts counts = { .runs = 0 };
+
+    if (tx_fetch(tx,
+                 TX_TARGETS(&counts.runs, &counts.iterations, &counts.first_runs,
+                            &counts.only_runs),
+                 err,
+                 "SELECT runs, iterations, first_runs, only_runs FROM cell_digest"
+                 " WHERE cell = ? AND digest = ?",
+                 row->cell.id, digest) != ERR_OK) {
+        return err->code;
+    }
+    row->cell.evidence.distinct_digests += counts.runs == runs;
+    prefer_digest(&row->cell, digest, &counts);
+    return ERR_OK;
+}
+
 /* What RUNS runs show of one digest. */
 static enum err_code add_digest(struct tx *tx, struct cell_row *row,
                                 const struct run_digest *digest, int64_t runs,
                                 int64_t first_runs, int64_t only_runs,
                                 const struct run_record *sums, struct err *err)
 {
-    struct query q;
-
-    query_begin(&q, tx,
-                "INSERT INTO cell_digest (cell, digest, runs, iterations, first_runs,"
-                " only_runs, run, weight_sum, loss) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + excluded.runs,"
-                " iterations = iterations + excluded.iterations,"
-                " first_runs = first_runs + excluded.first_runs,"
-                " only_runs = only_runs + excluded.only_runs,"
-                " weight_sum = iif(excluded.run < ifnull(run, '~'),"
-                " excluded.weight_sum, weight_sum),"
-                " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
-                " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)"
-                " RETURNING runs, iterations, first_runs, only_runs",
-                row->cell.id, digest->digest, runs, digest->iterations, first_runs,
-                only_runs, sums ? sums->id : NULL,
-                or_null(sums ? sums->weight_sum : NULL),
-                or_null(sums ? sums->loss : NULL));
-    if (query_step(&q)) {
-        struct digest_counts counts;
-
-        query_take(&q, &counts.runs, &counts.iterations, &counts.first_runs,
-                   &counts.only_runs);
-        row->cell.evidence.distinct_digests += counts.runs == runs;
-        prefer_digest(&row->cell, digest->digest, &counts);
+    if (tx_run(tx, err,
+               "INSERT INTO cell_digest (cell, digest, runs, iterations, first_runs,"
+               " only_runs, run, weight_sum, loss) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+               " ON CONFLICT (cell, digest) DO UPDATE SET runs = runs + excluded.runs,"
+               " iterations = iterations + excluded.iterations,"
+               " first_runs = first_runs + excluded.first_runs,"
+               " only_runs = only_runs + excluded.only_runs,"
+               " weight_sum = iif(excluded.run < ifnull(run, '~'),"
+               " excluded.weight_sum, weight_sum),"
+               " loss = iif(excluded.run < ifnull(run, '~'), excluded.loss, loss),"
+               " run = iif(excluded.run < ifnull(run, '~'), excluded.run, run)",
+               row->cell.id, digest->digest, runs, digest->iterations, first_runs,
+               only_runs, sums ? sums->id : NULL, or_null(sums ? sums->weight_sum : NULL),
+               or_null(sums ? sums->loss : NULL)) != ERR_OK) {
+        return err->code;
     }
-    return query_run(&q, err);
+    return look_at_digest(tx, row, digest->digest, runs, err);
 }
 
 static enum err_code fold_digest(struct tx *tx, struct cell_row *row,
@@ -145,78 +155,25 @@ static enum err_code load_conditions(struct tx *tx, const struct run_record *run
                : err->code;
 }
 
-/* After a row of DEVICE was added. */
-static enum err_code count_device(struct tx *tx, struct cell_row *row, const char *device,
-                                  struct err *err)
-{
-    int64_t rows = 0;
-    enum err_code code = tx_fetch_int(
-        tx, &rows, err, "SELECT count(*) FROM cell_device WHERE cell = ? AND device = ?",
-        row->cell.id, device);
-
-    row->cell.evidence.devices += rows == 1;
-    return code;
-}
-
-/* Runs of one device that gave DIGEST; VARIED: it is one run that gave others, too. */
-struct alike {
-    const char *device, *digest, *options, *state;
-    int64_t runs, last_ms; /* the latest end of them */
-    bool varied;
-};
-
-/* A device varied where its runs gave more than one digest: then it has none.  Its last
- * digest is the smallest of those of its latest end; the latest end of any other digest
- * is when it varied last (0015-varied.sql). */
-static enum err_code fold_device(struct tx *tx, struct cell_row *row,
-                                 const struct alike *alike, int64_t *ret_varied_ms,
-                                 struct err *err)
-{
-    struct query q;
-    bool new = false;
-
-    query_begin(&q, tx,
-                "INSERT INTO cell_device (cell, device, options, state, runs, digest,"
-                " last_ms, last_digest, varied_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT (cell, device, options, state) DO UPDATE SET"
-                " runs = runs + excluded.runs,"
-                " digest = iif(digest = excluded.digest, digest, NULL),"
-                " varied_ms = max(varied_ms, excluded.varied_ms,"
-                " iif(last_digest = excluded.last_digest, 0,"
-                " min(last_ms, excluded.last_ms))),"
-                " last_digest = iif((excluded.last_ms, last_digest) > (last_ms,"
-                " excluded.last_digest), excluded.last_digest, last_digest),"
-                " last_ms = max(last_ms, excluded.last_ms)"
-                " RETURNING runs, varied_ms",
-                row->cell.id, alike->device, alike->options, alike->state, alike->runs,
-                alike->varied ? NULL : alike->digest, alike->last_ms, alike->digest,
-                alike->varied ? alike->last_ms : 0);
-    if (query_step(&q)) {
-        new = query_take_int(&q) == alike->runs;
-        *ret_varied_ms = query_take_int(&q);
-    }
-    if (query_run(&q, err) != ERR_OK) {
-        return err->code;
-    }
-    return new ? count_device(tx, row, alike->device, err) : ERR_OK;
-}
-
+/* Adds RUNS to what is known of their device and of their conditions. */
 static enum err_code add_conditions(struct tx *tx, struct cell_row *row,
-                                    const struct alike *alike, struct err *err)
+                                    const struct device_runs *runs, struct err *err)
 {
-    int64_t varied_ms = 0;
+    struct device_effect effect;
 
-    if (fold_device(tx, row, alike, &varied_ms, err) != ERR_OK) {
+    if (cell_devices_fold(tx, row->cell.id, runs, &effect, err) != ERR_OK) {
         return err->code;
     }
-    row->cell.evidence.varied |= varied_ms > 0;
+    row->cell.evidence.devices += effect.is_first;
+    row->cell.evidence.varied |= effect.varied_ms > 0;
     return tx_run(tx, err,
                   "INSERT INTO cell_alike (cell, options, runs, varied, varied_ms)"
                   " VALUES (?, ?, ?, ?, ?)"
                   " ON CONFLICT (cell, options) DO UPDATE SET"
                   " runs = runs + excluded.runs, varied = max(varied, excluded.varied),"
                   " varied_ms = max(varied_ms, excluded.varied_ms)",
-                  row->cell.id, alike->options, alike->runs, varied_ms > 0, varied_ms);
+                  row->cell.id, runs->options, runs->runs, effect.varied_ms > 0,
+                  effect.varied_ms);
 }
 
 static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
@@ -234,20 +191,14 @@ static enum err_code fold_conditions(struct tx *tx, struct cell_row *row,
         .runs = 1,
         .iterations = run->iterations,
         .first_ms = run->started_ms ? run->started_ms : run->intent_ms,
+        .last_ms = run->finished_ms,
+        .digest = run->digest,
         .digests = digests,
         .digest_count = digest_count,
     };
-    const struct alike alike = { .device = run->device,
-                                 .digest = run->digest,
-                                 .options = conditions.options,
-                                 .state = conditions.state,
-                                 .runs = 1,
-                                 .last_ms = run->finished_ms,
-                                 .varied = run->distinct_digests > 1 };
 
-    return load_conditions(tx, run, &conditions, err) == ERR_OK &&
-                   add_conditions(tx, row, &alike, err) == ERR_OK
-               ? cell_devices_fold(tx, row->cell.id, &shown, err)
+    return load_conditions(tx, run, &conditions, err) == ERR_OK
+               ? add_conditions(tx, row, &shown, err)
                : err->code;
 }
 
@@ -405,42 +356,26 @@ static enum err_code fold_summary_times(struct tx *tx, struct cell *cell,
     return ERR_OK;
 }
 
-static enum err_code fold_summary_conditions(struct tx *tx, struct cell_row *row,
-                                             const struct run_summary *s,
-                                             const struct alike *alike, struct err *err)
-{
-    struct run_digest digest = { .iterations = s->iterations };
-    const struct device_runs shown = {
-        .options = alike->options,
-        .state = alike->state,
-        .device = s->device,
-        .first_run = s->first_run,
-        .last_run = s->last_run,
-        .runs = s->runs,
-        .iterations = s->iterations,
-        .first_ms = s->first_ms,
-        .digests = &digest,
-        .digest_count = 1,
-    };
-
-    copy_text(digest.digest, sizeof digest.digest, s->digest);
-    return add_conditions(tx, row, alike, err) == ERR_OK
-               ? cell_devices_fold(tx, row->cell.id, &shown, err)
-               : err->code;
-}
-
 enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
                                  const struct run_summary *s, struct err *err)
 {
     struct evidence *e = &row->cell.evidence;
     struct run_digest digest = { .iterations = s->iterations };
     char state[DEVICE_STATE_SIZE];
-    const struct alike alike = { .device = s->device,
-                                 .digest = s->digest,
-                                 .options = s->options,
-                                 .state = state,
-                                 .runs = s->runs,
-                                 .last_ms = s->last_ms };
+    const struct device_runs shown = {
+        .options = s->options,
+        .state = state,
+        .device = s->device,
+        .first_run = s->first_run,
+        .last_run = s->last_run,
+        .runs = s->runs,
+        .iterations = s->iterations,
+        .first_ms = s->first_ms,
+        .last_ms = s->last_ms,
+        .digest = s->digest,
+        .digests = &digest,
+        .digest_count = 1,
+    };
 
     add_span(&row->cell, s->first_ms, s->last_ms);
     if (s->refused) {
@@ -470,6 +405,6 @@ enum err_code cells_fold_summary(struct tx *tx, struct cell_row *row,
     return device_state_load(tx, s->device, s->first_run, state, err) == ERR_OK &&
                    add_digest(tx, row, &digest, s->runs, s->runs, s->runs, NULL, err) ==
                        ERR_OK
-               ? fold_summary_conditions(tx, row, s, &alike, err)
+               ? add_conditions(tx, row, &shown, err)
                : err->code;
 }

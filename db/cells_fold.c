@@ -52,8 +52,8 @@ static enum err_code judge_dependants(struct tx *tx, const struct cell_row *row,
 /* Nothing is added to what is not what was stored: it is built anew from the runs, of
  * which RUN is one. */
 static enum err_code fold_damaged(struct tx *tx, const struct run_record *run,
-                                  struct cell_row *row, enum verdict *ret_verdict,
-                                  bool *ret_changed, struct err *err)
+                                  struct cell_row *row, struct cell_effect *ret_effect,
+                                  struct err *err)
 {
     enum verdict before = row->cell.verdict;
     enum cell_repair ignored;
@@ -62,9 +62,10 @@ static enum err_code fold_damaged(struct tx *tx, const struct run_record *run,
         cell_rows_load(tx, run->cell, row, err) != ERR_OK) {
         return err->code;
     }
+    *ret_effect = (struct cell_effect){ .agreement = row->cell.agreement };
     cell_rows_distrust(row);
-    *ret_verdict = row->cell.verdict;
-    *ret_changed = row->cell.verdict != before;
+    ret_effect->verdict = row->cell.verdict;
+    ret_effect->changed = row->cell.verdict != before;
     return ERR_OK;
 }
 
@@ -172,7 +173,7 @@ static bool is_confirmed(const struct cell *cell, const struct run_record *run,
 
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
-                         enum verdict *ret_verdict, bool *ret_changed, struct err *err)
+                         struct cell_effect *ret_effect, struct err *err)
 {
     struct cell_row row;
     struct judgement judgement;
@@ -184,7 +185,7 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
         return err->code;
     }
     if (row.damaged) {
-        return fold_damaged(tx, run, &row, ret_verdict, ret_changed, err);
+        return fold_damaged(tx, run, &row, ret_effect, err);
     }
     if ((row.cell.is_control &&
          cells_count_varied(tx, row.cell.id, &varied_before, err) != ERR_OK)) {
@@ -201,8 +202,11 @@ enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                : judge(tx, &row, run, &before, &judgement, err)) != ERR_OK) {
         return err->code;
     }
-    *ret_verdict = judgement.verdict;
-    *ret_changed = judgement.verdict != row.cell.verdict;
+    *ret_effect = (struct cell_effect){
+        .verdict = judgement.verdict,
+        .changed = judgement.verdict != row.cell.verdict,
+        .agreement = judgement.agreement,
+    };
     return row.cell.is_control && (run->outcome == OUTCOME_COMPLETED ||
                                    run->check.state == CHECK_CUT_OFF)
                ? judge_dependants(tx, &row, run, &before, varied_before,

@@ -21,12 +21,19 @@ struct tx;
 enum err_code cells_place(struct tx *tx, int64_t case_key, int64_t environment,
                           int64_t job, int item, int64_t *ret_id, struct err *err);
 
+/* What a cell is after a run was added. */
+struct cell_effect {
+    enum verdict verdict;
+    bool changed;                 /* it was another */
+    enum dissent_state agreement; /* as stored: before it is judged with all its runs */
+};
+
 /* Adds RUN, stored already as finished in cell run->cell, with its DIGESTS (completed
  * runs only; others pass 0), and judges the cell and, if it is a control, those that
  * depend on it.  Changes go to the history and the outbox. */
 enum err_code cells_fold(struct tx *tx, const struct run_record *run,
                          const struct run_digest *digests, int digest_count,
-                         enum verdict *ret_verdict, bool *ret_changed, struct err *err);
+                         struct cell_effect *ret_effect, struct err *err);
 
 /* Whether a command is said to have been challenged alike with the counts A and B. */
 bool cells_answered_alike(const struct challenges *a, const struct challenges *b);

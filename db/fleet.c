@@ -270,11 +270,21 @@ static const char *scope_of(const struct run_record *run, char ret_scope[SCOPE_S
     return ret_scope;
 }
 
-/* By run id, not by arrival: results may come in any order. */
+/* By run id, not by arrival: results may come in any order.  As good as always it is a
+ * later run of the same environment. */
 static enum err_code remember_latest(struct tx *tx, const struct run_record *run,
                                      const char *scope, int64_t environment,
                                      struct err *err)
 {
+    if (tx_run(tx, err,
+               "UPDATE device_stack_environment SET run = ?4 WHERE device = ?1"
+               " AND stack = ?2 AND environment = ?3 AND run < ?4",
+               run->device, scope, environment, run->id) != ERR_OK) {
+        return err->code;
+    }
+    if (sqlite3_changes64(tx->db) > 0) {
+        return ERR_OK;
+    }
     return tx_run(tx, err,
                   "INSERT INTO device_stack_environment (device, stack, environment, run)"
                   " VALUES (?, ?, ?, ?) ON CONFLICT (device, stack) DO UPDATE SET"
@@ -288,6 +298,15 @@ static enum err_code remember_span(struct tx *tx, const struct run_record *run,
                                    const char *scope, int64_t environment,
                                    struct err *err)
 {
+    if (tx_run(tx, err,
+               "UPDATE device_environment SET last_run = ?4 WHERE device = ?1"
+               " AND stack = ?2 AND environment = ?3 AND last_run < ?4",
+               run->device, scope, environment, run->id) != ERR_OK) {
+        return err->code;
+    }
+    if (sqlite3_changes64(tx->db) > 0) {
+        return ERR_OK; /* ids grow */
+    }
     return tx_run(tx, err,
                   "INSERT INTO device_environment (device, stack, environment, first_run,"
                   " last_run) VALUES (?1, ?2, ?3, ?4, ?4)"

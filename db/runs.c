@@ -64,27 +64,11 @@ static enum err_code find_checks(struct tx *tx, const struct beginning *b,
         b->stack);
 }
 
-static enum err_code ask_check(struct tx *tx, const struct beginning *b,
-                               struct run_intent *intent, struct err *err)
-{
-    bool enough;
-
-    intent->checks = false;
-    if (find_checks(tx, b, intent, &enough, err) != ERR_OK) {
-        return err->code;
-    }
-    intent->checks = !enough && b->has_reference;
-    return intent->checks ? tx_run(tx, err,
-                                   "INSERT INTO run_check (run, state)"
-                                   " VALUES (?, 'asked')",
-                                   intent->id)
-                          : ERR_OK;
-}
-
 enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *err)
 {
     struct beginning b;
     int64_t challenged;
+    bool enough;
 
     if (find_item(tx, intent, &b, err) != ERR_OK) {
         return err->code;
@@ -100,15 +84,16 @@ enum err_code runs_begin(struct tx *tx, struct run_intent *intent, struct err *e
         return err_wrap(err, "run %s", intent->id);
     }
     b.case_key = challenged ? challenged : b.case_key;
-    if (tx_run(tx, err,
-               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?)",
-               intent->id, b.job, intent->item, b.case_key, intent->challenge != 0,
-               b.device, intent->intent_ms) != ERR_OK) {
-        return err_wrap(err, "run %s", intent->id);
-    }
-    if (ask_check(tx, &b, intent, err) != ERR_OK) {
+    if (find_checks(tx, &b, intent, &enough, err) != ERR_OK) {
         return err->code;
+    }
+    intent->checks = !enough && b.has_reference;
+    if (tx_run(tx, err,
+               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms,"
+               " asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+               intent->id, b.job, intent->item, b.case_key, intent->challenge != 0,
+               b.device, intent->intent_ms, intent->checks) != ERR_OK) {
+        return err_wrap(err, "run %s", intent->id);
     }
     return b.queued ? set_running(tx, b.job, intent->intent_ms, err) : ERR_OK;
 }
@@ -266,8 +251,8 @@ enum err_code runs_asked(struct tx *tx, const char *id, struct run_options *ret_
     "r.intent_ms, r.started_ms,"                                                         \
     " r.finished_ms, r.pid, r.process_start, r.boot_id, t.records, t.dropped,"           \
     " r.circumstances, " RUN_DAMAGED_R                                                   \
-    ", x.state, x.digest, x.share_ppm, x.words" RUN_RESULTS(RUN_COLUMN, RUN_COLUMN,      \
-                                                            RUN_COLUMN)
+    ", ifnull(x.state, iif(r.asked AND r.outcome IS NULL, 'asked', NULL)), x.digest, "   \
+    "x.share_ppm, x.words" RUN_RESULTS(RUN_COLUMN, RUN_COLUMN, RUN_COLUMN)
 
 #define RUN_JOINS                                                                        \
     " CROSS JOIN job j ON j.number = r.job"                                              \

@@ -186,6 +186,8 @@ enum err_code runs_log(struct tx *tx, const char *id, char **ret_log, int64_t *r
 #define RUN_SUM_OF_BOUND(name) ", :" #name
 #define RUN_SUM_BOUND                                                                    \
     RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_BOUND) RUN_SUM_ROWS("run")
+#define RUN_SUM_BOUND_ALONE /* without rows of digests and of a check */                 \
+    RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_BOUND) ", 0, 0)"
 #define RUN_SUM   RUN_SUM_KEPT("run") RUN_SUM_COLUMNS(RUN_SUM_OF_RUN) RUN_SUM_ROWS("run")
 #define RUN_SUM_R RUN_SUM_KEPT("r") RUN_SUM_COLUMNS(RUN_SUM_OF_R) RUN_SUM_ROWS("r")
 

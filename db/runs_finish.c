@@ -26,8 +26,9 @@ struct finishing {
     struct run_record run;                         /* as it will be stored */
     int64_t job, case_key, environment, libraries; /* numbers; 0: none */
     int64_t siblings;
-    bool refused; /* invalid for its inputs alone */
-    bool turned;  /* the inputs of the case are others than before, or contested */
+    bool has_rows; /* of digests, or of its check */
+    bool refused;  /* invalid for its inputs alone */
+    bool turned;   /* the inputs of the case are others than before, or contested */
     struct inputs inputs;
 };
 
@@ -57,8 +58,8 @@ static enum err_code load_intent(struct finishing *f, struct err *err)
                 "SELECT r.outcome IS NOT NULL, r.job, r.case_key, j.id, r.item, r.device,"
                 " i.stack, r.intent_ms, r.started_ms, k.siblings, k.workload, k.version, "
                 "k.variant,"
-                " k.size, k.dtype, k.seed, r.challenge, EXISTS (SELECT 1 FROM run_check x"
-                " WHERE x.run = r.id) FROM run r JOIN job j ON j.number = r.job"
+                " k.size, k.dtype, k.seed, r.challenge, r.asked"
+                " FROM run r JOIN job j ON j.number = r.job"
                 " JOIN job_item i ON i.job = r.job AND i.seq = r.item"
                 " JOIN case_key k ON k.number = r.case_key WHERE r.id = ?",
                 run->id);
@@ -297,7 +298,8 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
 {
     const struct run_result *result = f->result;
 
-    for (int i = 0; i < result->digest_count && result->digest_count > 1; i++) {
+    f->has_rows = result->digest_count > 1;
+    for (int i = 0; f->has_rows && i < result->digest_count; i++) {
         if (tx_run(f->tx, err,
                    "INSERT INTO run_digest (run, digest, iterations, first_iteration)"
                    " VALUES (?, ?, ?, ?)",
@@ -309,23 +311,32 @@ static enum err_code store_digests(struct finishing *f, struct err *err)
     return ERR_OK;
 }
 
+/* What a run says that did not complete is not taken, but that it was cut off. */
+static bool is_answered(const struct finishing *f)
+{
+    enum check_state state = f->run.check.state;
+
+    return state != CHECK_ASKED &&
+           (f->run.outcome == OUTCOME_COMPLETED || f->refused || state == CHECK_CUT_OFF);
+}
+
+/* A row that another program left must not keep the run open for ever. */
 static enum err_code store_check(struct finishing *f, struct err *err)
 {
-    const struct run_check *check = &f->run.check;
+    static const struct run_check asked = { .state = CHECK_ASKED };
+    const struct run_check *check = is_answered(f) ? &f->run.check : &asked;
 
-    if (check->state == CHECK_NONE || check->state == CHECK_ASKED ||
-        (f->run.outcome != OUTCOME_COMPLETED && !f->refused &&
-         check->state != CHECK_CUT_OFF)) {
+    if (f->run.check.state == CHECK_NONE || check->state == CHECK_KNOWN) {
         return ERR_OK;
     }
-    if (check->state == CHECK_KNOWN) {
-        return tx_run(f->tx, err, "DELETE FROM run_check WHERE run = ?", f->run.id);
-    }
+    f->has_rows = true;
     return tx_run(f->tx, err,
-                  "UPDATE run_check SET state = ?, digest = ?, share_ppm = ?, words = ?"
-                  " WHERE run = ?",
-                  check_state_name(check->state), or_null(check->digest),
-                  check->share_ppm, check->words, f->run.id);
+                  "INSERT INTO run_check (run, state, digest, share_ppm, words)"
+                  " VALUES (?, ?, ?, ?, ?) ON CONFLICT (run) DO UPDATE SET"
+                  " state = excluded.state, digest = excluded.digest,"
+                  " share_ppm = excluded.share_ppm, words = excluded.words",
+                  f->run.id, check_state_name(check->state), or_null(check->digest),
+                  check->share_ppm, or_null(check->words));
 }
 
 static enum err_code store_telemetry(struct finishing *f, struct err *err)
@@ -361,19 +372,20 @@ static enum err_code store_log(struct finishing *f, struct err *err)
 #define BIND_COUNT(name)  query_bind(&q, run->name);
 #define BIND_NUMBER(name) query_bind(&q, or_null(run->name));
 
-/* After its digests and its check, which its sum is over. */
+#define STORE_RUN(sum)                                                                   \
+    "UPDATE run SET started_ms = :started_ms, finished_ms = :finished_ms,"               \
+    " environment = :environment, cell = :cell, challenged = :challenged,"               \
+    " libraries = :libraries, outcome = :outcome, circumstances = :circumstances,"       \
+    " refused = :refused" SET_RESULTS ", sum = " sum " WHERE id = :id"
+
+/* After its digests and its check, which its sum is over: most runs have neither. */
 static enum err_code store_run(struct finishing *f, struct err *err)
 {
     const struct run_record *run = &f->run;
     struct query q;
 
     query_begin(&q, f->tx,
-                "UPDATE run SET started_ms = :started_ms, finished_ms = :finished_ms,"
-                " environment = :environment, cell = :cell, challenged = :challenged, "
-                "libraries = :libraries,"
-                " outcome = :outcome, circumstances = :circumstances,"
-                " refused = :refused" SET_RESULTS ", sum = " RUN_SUM_BOUND
-                " WHERE id = :id",
+                f->has_rows ? STORE_RUN(RUN_SUM_BOUND) : STORE_RUN(RUN_SUM_BOUND_ALONE),
                 or_null(run->started_ms), run->finished_ms, or_null(f->environment),
                 or_null(run->cell), or_null(run->challenged), or_null(f->libraries),
                 outcome_name(run->outcome), or_null(run->circumstances), f->refused);
@@ -454,6 +466,7 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
                           struct run_effect *ret_effect, struct err *err)
 {
     struct finishing f = { .tx = tx, .result = result, .run = *result->run };
+    struct cell_effect cell = { .agreement = DISSENT_NONE };
 
     *ret_effect = (struct run_effect){ .verdict = VERDICT_UNMEASURED };
     if (load_intent(&f, err) != ERR_OK || check_digests(&f, err) != ERR_OK ||
@@ -472,14 +485,15 @@ enum err_code runs_finish(struct tx *tx, const struct run_result *result,
     ret_effect->is_challenge = f.run.is_challenge;
     ret_effect->outcome = f.run.outcome;
     ret_effect->cell = f.run.cell;
-    if (f.run.cell &&
-        cells_fold(tx, &f.run, result->digests, result->digest_count,
-                   &ret_effect->verdict, &ret_effect->verdict_changed, err) != ERR_OK) {
+    if (f.run.cell && cells_fold(tx, &f.run, result->digests, result->digest_count, &cell,
+                                 err) != ERR_OK) {
         return err->code;
     }
+    ret_effect->verdict = f.run.cell ? cell.verdict : VERDICT_UNMEASURED;
+    ret_effect->verdict_changed = cell.changed;
     /* A challenge says nothing of devices. */
     if ((f.run.is_challenge ? tell_challenged(&f, ret_effect, err)
-         : more_runs_ask(tx, &f.run, f.job, ret_effect, err) != ERR_OK
+         : more_runs_ask(tx, &f.run, cell.agreement, f.job, ret_effect, err) != ERR_OK
              ? err->code
              : count_answer(&f, ret_effect, err)) != ERR_OK) {
         return err->code;

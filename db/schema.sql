@@ -392,7 +392,8 @@ CREATE TABLE run (
            AND json_type(circumstances) = 'object')), refused INTEGER NOT NULL DEFAULT 0 -- invalid for its inputs alone
     CHECK (refused IN (0, 1) AND (refused = 0 OR outcome = 'invalid')), sum INTEGER, challenge INTEGER NOT NULL DEFAULT 0 -- 1: case_key is not its item's
     CHECK (challenge IN (0, 1)), challenged INTEGER -- of a challenge: the cell that learns how it answered;
-    REFERENCES cell (id),           -- its peak of memory
+    REFERENCES cell (id), asked INTEGER NOT NULL DEFAULT 0 -- to compare its outputs; told until it is finished
+    CHECK (asked = 0 OR asked = 1),           -- its peak of memory
     FOREIGN KEY (job, item) REFERENCES job_item (job, seq),
     CONSTRAINT outcome_ends_a_run CHECK ((outcome IS NULL) = (finished_ms IS NULL)),
     -- Proof of work.  NULL would pass a CHECK, hence ifnull, IS and IS NOT NULL.

@@ -18,58 +18,119 @@ struct cell_device_texts {
     char mode[DIGEST_TEXT_SIZE];
 };
 
-/* RET_ALONE: how many of the device's runs showed nothing but DIGEST. */
+/* A device varied where its runs gave more than one digest: then it has none.  Its last
+ * digest is the smallest of those of its latest end; the latest end of any other digest
+ * is when it varied last (0015-varied.sql).  While it has one digest, that is its mode.
+ */
+static enum err_code fold_runs(struct tx *tx, int64_t cell,
+                               const struct device_runs *runs, struct err *err)
+{
+    bool varied = runs->digest_count != 1;
+
+    return tx_run(
+        tx, err,
+        "INSERT INTO cell_device (cell, device, options, state, runs, digest, last_ms,"
+        " last_digest, varied_ms, iterations, first_ms, first_run, last_run, mode,"
+        " mode_runs) VALUES (?1, ?2, ?3, ?4, ?5, iif(?6, NULL, ?7), ?8, ?7,"
+        " iif(?6, ?8, 0), ?9, ?10, ?11, ?12, iif(?6, NULL, ?7), iif(?6, 0, ?5))"
+        " ON CONFLICT (cell, device, options, state) DO UPDATE SET"
+        " runs = runs + excluded.runs,"
+        " digest = iif(digest = excluded.digest, digest, NULL),"
+        " varied_ms = max(varied_ms, excluded.varied_ms,"
+        " iif(last_digest = excluded.last_digest, 0, min(last_ms, excluded.last_ms))),"
+        " last_digest = iif((excluded.last_ms, last_digest) > (last_ms,"
+        " excluded.last_digest), excluded.last_digest, last_digest),"
+        " last_ms = max(last_ms, excluded.last_ms),"
+        " iterations = iterations + excluded.iterations,"
+        " first_ms = min(first_ms, excluded.first_ms),"
+        " first_run = min(first_run, excluded.first_run),"
+        " last_run = max(last_run, excluded.last_run),"
+        " mode_runs = iif(digest = excluded.digest, runs + excluded.runs, mode_runs)",
+        cell, runs->device, runs->options, runs->state, runs->runs, varied, runs->digest,
+        runs->last_ms, runs->iterations, runs->first_ms, runs->first_run, runs->last_run);
+}
+
 static enum err_code fold_digest(struct tx *tx, int64_t cell,
                                  const struct device_runs *runs,
-                                 const struct run_digest *digest, int64_t *ret_alone,
-                                 struct err *err)
+                                 const struct run_digest *digest, struct err *err)
 {
-    return tx_fetch_int(
-        tx, ret_alone, err,
+    return tx_run(
+        tx, err,
         "INSERT INTO cell_device_digest (cell, device, options, state, digest, runs,"
         " iterations, only_runs) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
         " ON CONFLICT (cell, device, options, state, digest) DO UPDATE SET"
         " runs = runs + excluded.runs, iterations = iterations + excluded.iterations,"
-        " only_runs = only_runs + excluded.only_runs RETURNING only_runs",
+        " only_runs = only_runs + excluded.only_runs",
         cell, runs->device, runs->options, runs->state, digest->digest, runs->runs,
         digest->iterations, runs->digest_count == 1 ? runs->runs : 0);
 }
 
-/* Counts only grow, so comparing at each growth finds the greatest whatever the order. */
+/* Of a device of several digests.  Counts only grow, so comparing at each growth finds
+ * the greatest whatever the order. */
 static enum err_code fold_mode(struct tx *tx, int64_t cell,
-                               const struct device_runs *runs, int64_t alone,
-                               struct err *err)
+                               const struct device_runs *runs, struct err *err)
 {
+    const char *digest = runs->digests[0].digest;
+    int64_t alone = 0;
+
+    if (tx_fetch_int(tx, &alone, err,
+                     "SELECT only_runs FROM cell_device_digest WHERE cell = ? AND"
+                     " device = ? AND options = ? AND state = ? AND digest = ?",
+                     cell, runs->device, runs->options, runs->state, digest) != ERR_OK) {
+        return err->code;
+    }
     return tx_run(tx, err,
                   "UPDATE cell_device SET mode = ?4, mode_runs = ?5 WHERE cell = ?1"
                   " AND device = ?2 AND options = ?3 AND state = ?6"
                   " AND (mode IS NULL OR mode = ?4"
                   " OR ?5 > mode_runs OR (?5 = mode_runs AND ?4 < mode))",
-                  cell, runs->device, runs->options, runs->digests[0].digest, alone,
-                  runs->state);
+                  cell, runs->device, runs->options, digest, alone, runs->state);
 }
 
-enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
-                                const struct device_runs *runs, struct err *err)
+/* After its row was made or counted up. */
+static enum err_code look_at(struct tx *tx, int64_t cell, const struct device_runs *runs,
+                             struct device_effect *ret_effect, bool *ret_varied,
+                             struct err *err)
 {
-    int64_t alone = 0;
+    int64_t known = 0, rows = 0;
 
-    if (tx_run(tx, err,
-               "UPDATE cell_device SET iterations = iterations + ?4,"
-               " first_ms = iif(first_run = '', ?5, min(first_ms, ?5)),"
-               " first_run = iif(first_run = '', ?6, min(first_run, ?6)),"
-               " last_run = max(last_run, ?7)"
-               " WHERE cell = ?1 AND device = ?2 AND options = ?3 AND state = ?8",
-               cell, runs->device, runs->options, runs->iterations, runs->first_ms,
-               runs->first_run, runs->last_run, runs->state) != ERR_OK) {
+    *ret_effect = (struct device_effect){ .varied_ms = 0 };
+    *ret_varied = false;
+    if (tx_fetch(tx, TX_TARGETS(&known, &ret_effect->varied_ms, ret_varied), err,
+                 "SELECT runs, varied_ms, digest IS NULL FROM cell_device WHERE cell = ?"
+                 " AND device = ? AND options = ? AND state = ?",
+                 cell, runs->device, runs->options, runs->state) != ERR_OK) {
+        return err->code;
+    }
+    if (known != runs->runs) {
+        return ERR_OK;
+    }
+    if (tx_fetch_int(tx, &rows, err,
+                     "SELECT count(*) FROM cell_device WHERE cell = ? AND device = ?",
+                     cell, runs->device) != ERR_OK) {
+        return err->code;
+    }
+    ret_effect->is_first = rows == 1;
+    return ERR_OK;
+}
+
+/* What asks with RETURNING makes a table at each write: one that reads costs less. */
+enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
+                                const struct device_runs *runs,
+                                struct device_effect *ret_effect, struct err *err)
+{
+    bool varied;
+
+    if (fold_runs(tx, cell, runs, err) != ERR_OK ||
+        look_at(tx, cell, runs, ret_effect, &varied, err) != ERR_OK) {
         return err->code;
     }
     for (int i = 0; i < runs->digest_count; i++) {
-        if (fold_digest(tx, cell, runs, &runs->digests[i], &alone, err) != ERR_OK) {
+        if (fold_digest(tx, cell, runs, &runs->digests[i], err) != ERR_OK) {
             return err->code;
         }
     }
-    return runs->digest_count == 1 ? fold_mode(tx, cell, runs, alone, err) : ERR_OK;
+    return varied && runs->digest_count == 1 ? fold_mode(tx, cell, runs, err) : ERR_OK;
 }
 
 static void take_row(struct query *q, struct cell_devices *devices)

@@ -21,14 +21,22 @@ struct device_runs {
     const char *options, *state; /* the conditions; state as in device_states.h */
     const char *device, *first_run, *last_run; /* smallest and greatest id */
     int64_t runs, iterations;
-    int64_t first_ms; /* earliest start */
+    int64_t first_ms, last_ms; /* earliest start, latest end */
+    const char *digest;        /* of their first iteration */
     const struct run_digest *digests;
     int digest_count;
 };
 
-/* Adds RUNS of CELL, after their row of table cell_device was made. */
+/* What was known of the device under these conditions, RUNS included. */
+struct device_effect {
+    bool is_first;     /* nothing was known of it in this cell, under any conditions */
+    int64_t varied_ms; /* when it last varied; 0: it did not */
+};
+
+/* Adds RUNS of CELL to the tables cell_device and cell_device_digest. */
 enum err_code cell_devices_fold(struct tx *tx, int64_t cell,
-                                const struct device_runs *runs, struct err *err);
+                                const struct device_runs *runs,
+                                struct device_effect *ret_effect, struct err *err);
 
 /* After dissent_majorities: a digest that is out of bound of the reference is no majority
  * to depart from. */

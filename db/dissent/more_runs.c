@@ -148,14 +148,15 @@ static enum err_code grow_wanted(struct tx *tx, const struct run_record *run, in
     return code;
 }
 
-enum err_code more_runs_ask(struct tx *tx, const struct run_record *run, int64_t job,
+enum err_code more_runs_ask(struct tx *tx, const struct run_record *run,
+                            enum dissent_state agreement, int64_t job,
                             struct run_effect *effect, struct err *err)
 {
     char options[RUN_OPTIONS_SIZE] = "";
     enum err_code code;
     bool due;
 
-    if (run->outcome != OUTCOME_COMPLETED || !run->cell) {
+    if (run->outcome != OUTCOME_COMPLETED || agreement == DISSENT_NONE) {
         return ERR_OK;
     }
     code = is_due(tx, run, job, &due, err);

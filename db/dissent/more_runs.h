@@ -6,13 +6,15 @@
 #ifndef DB_DISSENT_MORE_RUNS_H
 #define DB_DISSENT_MORE_RUNS_H
 
+#include "daemon/evidence/dissent.h"
 #include "db/runs.h"
 
 enum { MORE_RUNS_STEP = 3, MORE_RUNS_MAX = 21 };
 
-/* After RUN was added to its cell, and before it counts for its item of job JOB (a
- * number).  Fills in the effect's `more`. */
-enum err_code more_runs_ask(struct tx *tx, const struct run_record *run, int64_t job,
+/* After RUN was added to its cell, of which AGREEMENT is stored now, and before it counts
+ * for its item of job JOB (a number).  Fills in the effect's `more`. */
+enum err_code more_runs_ask(struct tx *tx, const struct run_record *run,
+                            enum dissent_state agreement, int64_t job,
                             struct run_effect *effect, struct err *err);
 
 #endif

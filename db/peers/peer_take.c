@@ -235,17 +235,11 @@ static enum err_code store_intent(struct taking *t, struct err *err)
 {
     const struct run_record *r = &t->run->run;
 
-    if (tx_run(t->tx, err,
-               "INSERT INTO run (id, job, item, case_key, challenge, device, intent_ms)"
-               " VALUES (?, ?, ?, ?, ?, ?, ?)",
-               r->id, t->job, r->item, t->run_case, r->is_challenge, r->device,
-               r->intent_ms) != ERR_OK) {
-        return err->code;
-    }
-    return r->check.state == CHECK_NONE
-               ? ERR_OK
-               : tx_run(t->tx, err,
-                        "INSERT INTO run_check (run, state) VALUES (?, 'asked')", r->id);
+    return tx_run(t->tx, err,
+                  "INSERT INTO run (id, job, item, case_key, challenge, device,"
+                  " intent_ms, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                  r->id, t->job, r->item, t->run_case, r->is_challenge, r->device,
+                  r->intent_ms, r->check.state != CHECK_NONE);
 }
 
 /* The first run of a cell says whose computation it is of. */

@@ -10,7 +10,11 @@
 /* A chain of statements that undoes many versions is longer than C99 promises. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
+#define UNDO_41                                                                          \
+    "INSERT INTO run_check (run, state) SELECT id, 'asked' FROM run"                     \
+    " WHERE asked AND outcome IS NULL; ALTER TABLE run DROP COLUMN asked;"
 #define UNDO_39                                                                          \
+    UNDO_41                                                                              \
     "DELETE FROM table_total WHERE name IN ('peer', 'peer_job', 'peer_origin',"          \
     " 'peer_refusal');"                                                                  \
     "DROP TABLE peer_refusal;"                                                           \

@@ -344,6 +344,68 @@ static void test_only_completed_runs_count(void **state)
     fixture_check_cells(f);
 }
 
+static enum err_code get_run(struct tx *tx, void *arg, struct err *err)
+{
+    struct run_record *run = arg;
+    char id[ID_SIZE];
+
+    memcpy(id, run->id, sizeof id);
+    return runs_get(tx, id, run, err);
+}
+
+static enum check_state state_of(struct fixture *f, int n)
+{
+    struct run_record run = { .id = "" };
+    struct err err;
+
+    fixture_id('R', n, run.id);
+    assert_int_equal(store_read_sync(f->store, get_run, &run, &err), ERR_OK);
+    return run.check.state;
+}
+
+static enum err_code lose_all(struct tx *tx, void *arg, struct err *err)
+{
+    return runs_lose_all(tx, "the service was killed", 99000, arg, err);
+}
+
+static enum err_code leave_rows(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return tx_run(tx, err,
+                  "INSERT INTO run_check (run, state, words) SELECT id, 'given_up', 'x'"
+                  " FROM run WHERE outcome IS NULL");
+}
+
+/* A run that was asked says so until it answers, and for ever if it does not. */
+static void test_what_is_told_of_a_check(void **state)
+{
+    static const enum check_state after[] = { CHECK_PASSED, CHECK_NONE, CHECK_ASKED,
+                                              CHECK_CUT_OFF, CHECK_ASKED };
+    struct fixture *f = *state;
+    struct fixture_run runs[] = {
+        checked(1, ORDERED, CHECK_PASSED), checked(2, ORDERED, CHECK_PASSED),
+        checked(3, ORDERED, CHECK_NONE),   checked(4, ORDERED, CHECK_CUT_OFF),
+        checked(5, ORDERED, CHECK_ASKED),
+    };
+    int lost = 0;
+
+    insert_job(f);
+    runs[2].outcome = runs[3].outcome = OUTCOME_CRASHED;
+    for (int i = 0; i < COUNT_OF(runs); i++) {
+        fixture_write(f, fixture_begin, &runs[i]);
+        assert_int_equal(state_of(f, i + 1), CHECK_ASKED);
+        fixture_write(f, fixture_finish, &runs[i]);
+        assert_int_equal(state_of(f, i + 1), after[i]);
+    }
+    runs[0].n = 6;
+    fixture_write(f, fixture_begin, &runs[0]);
+    fixture_write(f, leave_rows, NULL); /* nobody does this but another program */
+    fixture_write(f, lose_all, &lost);
+    assert_int_equal(lost, 1);
+    assert_int_equal(state_of(f, 6), CHECK_ASKED);
+    fixture_check_cells(f);
+}
+
 static enum err_code begin(struct tx *tx, void *arg, struct err *err)
 {
     return runs_begin(tx, arg, err);
@@ -516,6 +578,7 @@ int main(void)
         STORE_TEST(test_each_digest_says_what_it_is),
         STORE_TEST(test_any_order_gives_the_same_checks),
         STORE_TEST(test_only_completed_runs_count),
+        STORE_TEST(test_what_is_told_of_a_check),
         STORE_TEST(test_which_runs_are_asked),
         STORE_TEST(test_a_check_that_is_cut_off_is_given_up),
         STORE_TEST(test_a_control_needs_two_digests_that_passed),

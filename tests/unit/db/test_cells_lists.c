@@ -261,11 +261,10 @@ static enum err_code get_one(struct tx *tx, void *arg, struct err *err)
 static enum err_code fold_nowhere(struct tx *tx, void *arg, struct err *err)
 {
     struct run_record run = { .outcome = OUTCOME_COMPLETED, .cell = 99 };
-    enum verdict verdict;
-    bool changed;
+    struct cell_effect effect;
 
     (void)arg;
-    return cells_fold(tx, &run, NULL, 0, &verdict, &changed, err);
+    return cells_fold(tx, &run, NULL, 0, &effect, err);
 }
 
 static void test_one_cell(void **state)

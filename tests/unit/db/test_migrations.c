@@ -176,6 +176,34 @@ static void test_events_stay(void **state)
     check_again(state, 23, UNDO_24, queries, COUNT_OF(queries));
 }
 
+/* Of the runs that are open, one was asked to compare its outputs. */
+static enum err_code begin_two(struct tx *tx, void *arg, struct err *err)
+{
+    (void)arg;
+    return tx_run(tx, err,
+                  "INSERT INTO run (id, job, item, case_key, device, intent_ms, asked)"
+                  " SELECT n.id, r.job, r.item, r.case_key, r.device, 1, n.asked"
+                  " FROM (SELECT printf('01Z%023d', 1) AS id, 0 AS asked"
+                  " UNION ALL SELECT printf('01Z%023d', 2), 1) n,"
+                  " (SELECT * FROM run LIMIT 1) r");
+}
+
+static void test_asked(void **state)
+{
+    static const char *const queries[] = {
+        "SELECT id, asked FROM run WHERE outcome IS NULL ORDER BY 1",
+        "SELECT count(*), sum(asked) FROM run WHERE outcome IS NULL",
+        "SELECT * FROM run_check ORDER BY 1",
+    };
+    struct fixture *f = *state;
+
+    insert_jobs(f);
+    store_runs(f);
+    fixture_write(f, begin_two, NULL);
+    do_again(f, 40, UNDO_41, queries, COUNT_OF(queries));
+    fixture_check_cells(f);
+}
+
 /* What a device says now was so before, but where it is known to have changed. */
 static enum err_code tell_states(struct tx *tx, void *arg, struct err *err)
 {
@@ -484,6 +512,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORE_TEST(test_devices),
+        STORE_TEST(test_asked),
         STORE_TEST(test_states),
         STORE_TEST(test_algorithms),
         STORE_TEST(test_events_stay),
