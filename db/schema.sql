@@ -638,7 +638,7 @@ CREATE INDEX run_summary_span ON run_summary (last_run, first_run);
 CREATE INDEX run_tensor_blob ON run_tensor (blob);
 CREATE INDEX run_trace_trace ON run_trace (trace);
 CREATE INDEX schedule_job_job ON schedule_job (job);
-CREATE INDEX screening_device ON screening (device, number);
+CREATE INDEX screening_device ON screening (device, number, outcome, planned_ms);
 CREATE INDEX screening_job_job ON screening_job (job);
 CREATE INDEX screening_open ON screening (number) WHERE outcome IS NULL;
 CREATE INDEX screening_planned ON screening (planned_ms) WHERE planned_ms IS NOT NULL;

@@ -10,7 +10,11 @@
 /* A chain of statements that undoes many versions is longer than C99 promises. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
+#define UNDO_42                                                                          \
+    "DROP INDEX screening_device;"                                                       \
+    "CREATE INDEX screening_device ON screening (device, number);"
 #define UNDO_41                                                                          \
+    UNDO_42                                                                              \
     "INSERT INTO run_check (run, state) SELECT id, 'asked' FROM run"                     \
     " WHERE asked AND outcome IS NULL; ALTER TABLE run DROP COLUMN asked;"
 #define UNDO_39                                                                          \
