@@ -93,7 +93,9 @@ static inline bool collect_run(void *arg, const struct peer_run *run)
     copy = &c->page.runs[c->page.count++];
     *copy = *run;
     copy->digests = xcalloc((size_t)run->digest_count + 1, sizeof *run->digests);
-    memcpy(copy->digests, run->digests, (size_t)run->digest_count * sizeof *run->digests);
+    for (int i = 0; i < run->digest_count; i++) {
+        copy->digests[i] = run->digests[i];
+    }
     copy->attributes = copied(run->attributes);
     copy->environment = copied(run->environment);
     copy->environment_title = copied(run->environment_title);
